@@ -1,0 +1,97 @@
+/* bpgraph.h - certified bounds and verdicts, for programs.
+ *
+ *   struct bpg_ctx *ctx = bpg_ctx_new();
+ *   bpg_net_open(ctx, "net.onnx", &net);
+ *   bpg_question_property(ctx, net, "prop.vnnlib", &q);
+ *   bpg_run(ctx, net, q, NULL, &result);
+ *
+ * Every function that can fail returns a status; bpg_ctx_message(ctx) is then one line for people. Objects that were
+ * not made are null, and freeing null does nothing. One run at a time in a process: the runtime is shared. */
+#ifndef BPGRAPH_BPGRAPH_H
+#define BPGRAPH_BPGRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bpgraph/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+BPG_API const char *bpg_version(void);
+
+/* ---- network ---- */
+
+struct bpg_net;
+
+/* Reads an ONNX file (also .onnx.gz). */
+BPG_API enum bpg_status bpg_net_open(struct bpg_ctx *ctx, const char *path, struct bpg_net **net);
+BPG_API void bpg_net_close(struct bpg_net *net);
+
+/* Prints what is in the file: nodes, shapes, operators that are not supported. */
+BPG_API enum bpg_status bpg_net_describe(struct bpg_ctx *ctx, const char *path, FILE *to);
+
+/* Elements of all inputs, and of all outputs; several tensors stand one behind the other, each row-major. */
+BPG_API int64_t bpg_net_in_count(const struct bpg_net *net);
+BPG_API int64_t bpg_net_out_count(const struct bpg_net *net);
+
+/* Outputs y[out_count] at the point x[in_count], as a float32 runtime computes them. */
+BPG_API enum bpg_status bpg_net_values(struct bpg_ctx *ctx, const struct bpg_net *net, const float *x, float *y);
+
+/* ---- question ---- */
+
+struct bpg_question;
+
+/* A VNN-LIB property (also .vnnlib.gz): it describes inputs and outputs that must not occur together. */
+BPG_API enum bpg_status bpg_question_property(struct bpg_ctx *ctx, const struct bpg_net *net, const char *path, struct bpg_question **q);
+/* Bounds of the outputs over the box lower[i] <= x[i] <= upper[i]. Arrays are copied. */
+BPG_API enum bpg_status bpg_question_box(struct bpg_ctx *ctx, const struct bpg_net *net, const double *lower, const double *upper,
+                                         struct bpg_question **q);
+/* Bounds of C y + d in place of the outputs themselves: C [rows, out_count], d [rows] or null. Not for properties. */
+BPG_API enum bpg_status bpg_question_rows(struct bpg_ctx *ctx, struct bpg_question *q, int64_t rows, const double *C, const double *d);
+BPG_API void bpg_question_free(struct bpg_question *q);
+
+/* ---- options ---- */
+
+struct bpg_options;
+
+BPG_API struct bpg_options *bpg_options_new(void);
+BPG_API void bpg_options_free(struct bpg_options *o);
+/* Names and values of the command line, without dashes: ("method", "crown"), ("timeout", "60"). */
+BPG_API enum bpg_status bpg_options_set(struct bpg_ctx *ctx, struct bpg_options *o, const char *name, const char *value);
+/* A run ends soon after *flag is not zero. A signal handler or another thread may set it. */
+BPG_API void bpg_options_cancel(struct bpg_options *o, const volatile int *flag);
+
+/* ---- run ---- */
+
+enum bpg_verdict {
+	BPG_VERDICT_BOUNDS,       /* the question was no property */
+	BPG_VERDICT_UNSAT,        /* the property holds, in real arithmetic */
+	BPG_VERDICT_SAT,          /* a counterexample was found and replayed */
+	BPG_VERDICT_UNKNOWN,
+	BPG_VERDICT_TIMEOUT,      /* out of time; bounds so far are sound */
+};
+BPG_API const char *bpg_verdict_word(enum bpg_verdict verdict);
+
+struct bpg_result;
+
+/* Answers the question. options null: defaults. No failure and no limit ever gives BPG_VERDICT_UNSAT. */
+BPG_API enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q,
+                                const struct bpg_options *options, struct bpg_result **result);
+BPG_API void bpg_result_free(struct bpg_result *r);
+
+BPG_API enum bpg_verdict bpg_result_verdict(const struct bpg_result *r);
+/* Bounds of the rows asked (of a property: its rows), infinite where nothing is known. Owned by the result. */
+BPG_API int64_t bpg_result_rows(const struct bpg_result *r);
+BPG_API const double *bpg_result_lower(const struct bpg_result *r);
+BPG_API const double *bpg_result_upper(const struct bpg_result *r);
+/* Counterexample and the outputs there; null unless the verdict is sat. */
+BPG_API const float *bpg_result_witness(const struct bpg_result *r);
+BPG_API const float *bpg_result_witness_outputs(const struct bpg_result *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,24 @@
+/* decide.h - the verdict on a property: attack first, then bounds of its rows. */
+#ifndef BPG_DECIDE_H
+#define BPG_DECIDE_H
+
+#include "graph/model.h"
+#include "report/result.h"
+#include "spec/spec.h"
+
+struct bpg_decide {
+	struct bpg_ctx *ctx;
+	const struct bpg_net *net;
+	const struct bpg_spec *spec;
+	struct bpg_rt *rt;
+	struct bpg_bound_options bound;
+	bool attack;
+	uint64_t seed;
+	bool layer_bounds;        /* keep those of the last box */
+	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */
+};
+
+/* `unsat` only when every disjunct is refuted by sound bounds: its box is empty, or a row cannot hold. */
+enum bpg_status bpg_decide(struct bpg_decide *d);
+
+#endif

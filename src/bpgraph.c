@@ -1,0 +1,144 @@
+/* bpgraph.c - the public interface: network, question, options, run, result. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpgraph/bpgraph.h>
+
+#include "onnx/onnx.h"
+#include "report/result.h"
+#include "spec/question.h"
+
+/* ---- network ---- */
+
+enum bpg_status bpg_net_open(struct bpg_ctx *ctx, const char *path, struct bpg_net **net)
+{
+	*net = NULL;
+	return bpg_onnx_load(ctx, path, net);
+}
+
+void bpg_net_close(struct bpg_net *net)
+{
+	bpg_net_free(net);
+}
+
+enum bpg_status bpg_net_describe(struct bpg_ctx *ctx, const char *path, FILE *to)
+{
+	return bpg_onnx_describe(ctx, path, to);
+}
+
+int64_t bpg_net_in_count(const struct bpg_net *net)
+{
+	return net->in_count;
+}
+
+int64_t bpg_net_out_count(const struct bpg_net *net)
+{
+	return net->out_count;
+}
+
+enum bpg_status bpg_net_values(struct bpg_ctx *ctx, const struct bpg_net *net, const float *x, float *y)
+{
+	return bpg_net_output_f32(ctx, net, x, y);
+}
+
+/* ---- question ---- */
+
+enum bpg_status bpg_question_property(struct bpg_ctx *ctx, const struct bpg_net *net, const char *path, struct bpg_question **q)
+{
+	struct bpg_question *made = bpg_question_new(net->in_count, net->out_count);
+	*q = NULL;
+	if (!made)
+		return bpg_nomem(ctx, "the question");
+	enum bpg_status st = bpg_vnnlib_read(ctx, path, net->in_count, net->out_count, &made->spec);
+	if (st)
+		bpg_question_free(made);
+	else
+		*q = made;
+	return st;
+}
+
+enum bpg_status bpg_question_box(struct bpg_ctx *ctx, const struct bpg_net *net, const double *lower, const double *upper, struct bpg_question **q)
+{
+	const struct bpg_numbers l = { .name = "lower", .n = net->in_count, .value = lower };
+	const struct bpg_numbers u = { .name = "upper", .n = net->in_count, .value = upper };
+	struct bpg_question *made = bpg_question_new(net->in_count, net->out_count);
+	*q = NULL;
+	if (!made)
+		return bpg_nomem(ctx, "the question");
+	enum bpg_status st = bpg_region_box(ctx, made->n, &l, &u, &made->region);
+	if (st)
+		bpg_question_free(made);
+	else
+		*q = made;
+	return st;
+}
+
+/* ---- options ---- */
+
+struct bpg_options *bpg_options_new(void)
+{
+	struct bpg_options *o = malloc(sizeof *o);
+	if (o)
+		bpg_options_init(o);
+	return o;
+}
+
+void bpg_options_free(struct bpg_options *o)
+{
+	if (o)
+		bpg_options_fini(o);
+	free(o);
+}
+
+enum bpg_status bpg_options_set(struct bpg_ctx *ctx, struct bpg_options *o, const char *name, const char *value)
+{
+	char safe[128];
+	int id = bpg_option_find(name, strlen(name));
+	if (id < 0)
+		return bpg_fail(ctx, BPG_EUSAGE, "%s: no such option", bpg_printable(name, safe));
+	return bpg_option_set(ctx, o, id, value, BPG_FROM_CALL);
+}
+
+void bpg_options_cancel(struct bpg_options *o, const volatile int *flag)
+{
+	o->cancel = flag;
+}
+
+/* ---- result ---- */
+
+void bpg_result_free(struct bpg_result *r)
+{
+	if (r)
+		bpg_arena_free(r->arena);
+}
+
+enum bpg_verdict bpg_result_verdict(const struct bpg_result *r)
+{
+	return r->verdict;
+}
+
+int64_t bpg_result_rows(const struct bpg_result *r)
+{
+	return r->rows;
+}
+
+const double *bpg_result_lower(const struct bpg_result *r)
+{
+	return r->lower;
+}
+
+const double *bpg_result_upper(const struct bpg_result *r)
+{
+	return r->upper;
+}
+
+const float *bpg_result_witness(const struct bpg_result *r)
+{
+	return r->witness_in;
+}
+
+const float *bpg_result_witness_outputs(const struct bpg_result *r)
+{
+	return r->witness_out;
+}

@@ -1,0 +1,21 @@
+/* cmd.h - the commands. Each gets the words behind its name and returns the exit status. */
+#ifndef BPG_CLI_CMD_H
+#define BPG_CLI_CMD_H
+
+#include "base/base.h"
+
+enum { EXIT_DONE = 0, EXIT_ERROR = 2 };
+
+int cmd_run(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_layers(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+
+/* Prints "bpgraph: message" and gives EXIT_ERROR; with BPG_OK nothing and EXIT_DONE. */
+int cmd_end(const struct bpg_ctx *ctx, enum bpg_status st);
+/* "Usage" of a command. */
+void cmd_help(const char *name);
+
+#endif

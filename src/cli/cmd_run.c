@@ -1,0 +1,94 @@
+/* cmd_run.c - bounds, or a verdict. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/opt.h"
+#include "net/net.h"
+#include "report/result.h"
+#include "spec/question.h"
+
+/* An interrupt ends the run and its result is still written; a second one ends the process at once. */
+static volatile int cancelled;
+
+static void interrupt(int number)
+{
+	(void)number;
+	cancelled = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction a = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+	sigemptyset(&a.sa_mask);
+	sigaction(SIGINT, &a, NULL);
+	sigaction(SIGTERM, &a, NULL);
+}
+
+static enum bpg_status write_result(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)
+{
+	bool text = true;
+	BPG_TRY(bpg_result_check(ctx, r));
+	if (o->json) {
+		BPG_TRY(bpg_result_json(ctx, r, o->json));
+		text = strcmp(o->json, "-") != 0;
+	}
+	if (o->results)
+		BPG_TRY(bpg_result_text(ctx, r, o->results));
+	if (text)
+		BPG_TRY(bpg_result_text(ctx, r, "-"));
+	if (r->note && !o->quiet)
+		fprintf(stderr, "bpgraph: note: %s\n", r->note);
+	return BPG_OK;
+}
+
+static enum bpg_status ask(struct bpg_ctx *ctx, const struct bpg_options *o, const char *property, const struct bpg_net *net,
+                           struct bpg_question **q)
+{
+	if (property) {
+		BPG_TRY(bpg_question_no_region(ctx, o));
+		return bpg_question_property(ctx, net, property, q);
+	}
+	BPG_TRY(bpg_question_from_options(ctx, o, net->in_count, net->out_count, q));
+	if ((*q)->unit && !o->quiet)
+		fprintf(stderr, "bpgraph: note: no region given, so bounds are for inputs in [0, 1]; choose another by --center and --epsilon, "
+		                "or --lower and --upper\n");
+	return BPG_OK;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	struct bpg_options o;
+	struct bpg_net *net = NULL;
+	struct bpg_question *q = NULL;
+	struct bpg_result *r = NULL;
+	const char *file[2] = { NULL };
+	int files, code = 0;
+	bool help;
+	enum bpg_status st = BPG_OK;
+
+	bpg_options_init(&o);
+	BPG_TRY_TO(opt_parse(ctx, "run", BPG_COMMAND_RUN, argc, argv, &o, 1, 2, file, &files, &help), out);
+	if (help) {
+		cmd_help("run");
+		goto out;
+	}
+	catch_signals();
+	bpg_options_cancel(&o, &cancelled);
+	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
+	BPG_TRY_TO(ask(ctx, &o, file[1], net, &q), out);
+	BPG_TRY_TO(bpg_run(ctx, net, q, &o, &r), out);
+	BPG_TRY_TO(write_result(ctx, &o, r), out);
+	code = bpg_result_exit(r);
+out:
+	if (st)
+		code = cmd_end(ctx, st);
+	bpg_result_free(r);
+	bpg_question_free(q);
+	bpg_net_close(net);
+	bpg_options_fini(&o);
+	bpg_ctx_free(ctx);
+	return code;
+}

@@ -1,0 +1,80 @@
+/* main.c - finds the command and runs it. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/opt.h"
+#include "report/versions.h"
+
+const struct command commands[] = {
+	{ "run", "NET.onnx [PROPERTY.vnnlib] [options]", "bounds of the outputs; with a property a verdict: unsat, sat, unknown or timeout",
+	  BPG_COMMAND_RUN, cmd_run },
+	{ "eval", "NET.onnx --input FILE [--json FILE]", "outputs at a point", BPG_COMMAND_EVAL, cmd_eval },
+	{ "plan", "NET.onnx [PROPERTY.vnnlib] [options]", "what a run would do: stages, tiles, memory; computes interval bounds only",
+	  BPG_COMMAND_PLAN, cmd_plan },
+	{ "info", "NET.onnx", "nodes, shapes, parameters, and operators that are not supported", 0, cmd_info },
+	{ "layers", "", "supported ONNX operators", 0, cmd_layers },
+	{ "verify", "QUERY.vnnlib --network NAME=NET.onnx", "VNN-LIB 2.0 queries: not built yet", 0, cmd_verify },
+};
+const int command_count = (int)BPG_LEN(commands);
+
+int cmd_end(const struct bpg_ctx *ctx, enum bpg_status st)
+{
+	if (!st)
+		return EXIT_DONE;
+	const char *message = ctx ? bpg_ctx_message(ctx) : "";
+	fflush(stdout);
+	fprintf(stderr, "bpgraph: %s\n", *message ? message : "memory is short");
+	return EXIT_ERROR;
+}
+
+static void usage(FILE *to)
+{
+	fputs("bpgraph: certified output bounds and verdicts for neural networks\n\n", to);
+	for (int i = 0; i < command_count; i++)
+		fprintf(to, "  bpgraph %-7s %s\n          %s\n", commands[i].name, commands[i].args, commands[i].help);
+	fputs("\n  bpgraph COMMAND --help    the options of a command\n  bpgraph --version         versions and limits\n", to);
+}
+
+void cmd_help(const char *name)
+{
+	for (int i = 0; i < command_count; i++) {
+		if (strcmp(commands[i].name, name))
+			continue;
+		printf("bpgraph %s %s\n  %s\n", name, commands[i].args, commands[i].help);
+		if (commands[i].takes)
+			opt_help(stdout, commands[i].takes);
+	}
+}
+
+static int text(void (*print)(FILE *to))
+{
+	print(stdout);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "bpgraph: standard output cannot be written\n");
+		return EXIT_ERROR;
+	}
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	char safe[128];
+	if (argc < 2) {
+		fprintf(stderr, "bpgraph: give a command; see bpgraph --help\n");
+		return EXIT_ERROR;
+	}
+	if (!strcmp(argv[1], "--version"))
+		return text(bpg_versions_print);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return text(usage);
+	if (!strcmp(argv[1], "--man"))
+		return text(opt_manual);
+	for (int i = 0; i < command_count; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 2, argv + 2);
+	fprintf(stderr, "bpgraph: %s: no such command; see bpgraph --help\n", bpg_printable(argv[1], safe));
+	return EXIT_ERROR;
+}

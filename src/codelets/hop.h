@@ -1,0 +1,134 @@
+/* hop.h - one node as the backward walk sees it: where its columns are, and how rows over its output become rows over
+ * its inputs. Plain data, filled by graph, read by the task bodies.
+ *
+ * A row over node v stands for  Lambda * (v - c) + p  with c the node's reference value; its distance from the truth is
+ * at most `slack`. doc/numbers.md has the proof of every term. */
+#ifndef BPG_HOP_H
+#define BPG_HOP_H
+
+#include <bpgraph/layer.h>
+
+#include "codelets/kernel.h"
+
+/* ---- columns: the order in which a tile holds the elements of a node ---- */
+
+/* LIST: the elements that can matter, the same for all tiles; the first `mixed` have two different planes at their
+ * nonlinear consumer. GRID: channel-last positions; a tile holds all channels of a box of positions. */
+struct bpg_columns {
+	bool grid;
+	int64_t n;                /* elements of the node */
+	int64_t count, mixed;     /* LIST: columns */
+	int32_t *index;           /* LIST: [count] element of a column */
+	int32_t *slot;            /* LIST: [n] column of an element, -1: none */
+	int32_t channels, size[2]; /* GRID */
+	int64_t stride[3];        /* GRID: element = c*stride[0] + y*stride[1] + x*stride[2] */
+};
+
+struct bpg_window {               /* positions [lo, up) on both axes; ignored by LIST */
+	int32_t lo[2], up[2];
+};
+
+static inline int64_t bpg_columns_in(const struct bpg_columns *k, const struct bpg_window *w)
+{
+	return k->grid ? (int64_t)(w->up[0] - w->lo[0]) * (w->up[1] - w->lo[1]) * k->channels : k->count;
+}
+
+/* Canonical position of an element: index into the arrays of planes; -1: not a column. */
+static inline int64_t bpg_columns_place(const struct bpg_columns *k, int64_t element)
+{
+	if (!k->grid)
+		return k->slot[element];
+	int64_t c, y, x;
+	if (k->stride[0] == 1) {        /* channel-last already: element = (y*W + x)*C + c up to the strides */
+		c = element % k->channels;
+		element /= k->channels;
+		y = element / k->size[1], x = element % k->size[1];
+	} else {
+		c = element / k->stride[0];
+		element %= k->stride[0];
+		y = element / k->size[1], x = element % k->size[1];
+	}
+	return (y * k->size[1] + x) * k->channels + c;
+}
+
+/* Element at a canonical position. */
+static inline int64_t bpg_columns_element(const struct bpg_columns *k, int64_t place)
+{
+	if (!k->grid)
+		return k->index[place];
+	int64_t c = place % k->channels, at = place / k->channels;
+	return c * k->stride[0] + at / k->size[1] * k->stride[1] + at % k->size[1] * k->stride[2];
+}
+
+/* Column of a canonical position inside the window of a tile; -1: outside. */
+static inline int64_t bpg_columns_column(const struct bpg_columns *k, const struct bpg_window *w, int64_t place)
+{
+	if (!k->grid || place < 0)
+		return place;
+	int64_t c = place % k->channels, at = place / k->channels, y = at / k->size[1], x = at % k->size[1];
+	if (y < w->lo[0] || y >= w->up[0] || x < w->lo[1] || x >= w->up[1])
+		return -1;
+	return ((y - w->lo[0]) * (w->up[1] - w->lo[1]) + (x - w->lo[1])) * k->channels + c;
+}
+
+/* Number of places. */
+static inline int64_t bpg_columns_places(const struct bpg_columns *k)
+{
+	return k->grid ? (int64_t)k->channels * k->size[0] * k->size[1] : k->count;
+}
+
+/* ---- bounds of a node: fields of n doubles each, by element ---- */
+
+enum bpg_field {
+	BPG_LOWER, BPG_UPPER,     /* l <= value <= u in real arithmetic */
+	BPG_CENTRE,               /* the reference c */
+	BPG_RADIUS,               /* >= |value - c| */
+	BPG_GROSS,                /* LINEAR: sum of |coefficient| * radius of the input, what rounding is proportional to */
+	BPG_EXTRA,                /* LINEAR: error of c, and of the coefficients as held, per unit of |Lambda| */
+	BPG_FIELDS
+};
+
+/* ---- planes of a nonlinear node, by canonical position of its columns ---- */
+
+enum bpg_plane_field {
+	BPG_SLOPE_LO, BPG_SLOPE_UP,
+	BPG_TIMES_NEW_LO, BPG_TIMES_NEW_UP,  /* p += new coefficient * this */
+	BPG_TIMES_OLD_LO, BPG_TIMES_OLD_UP,  /* p += old coefficient * this */
+	BPG_PRICE_OLD,                       /* slack per unit of |old coefficient| */
+	BPG_PRICE_NEW32, BPG_PRICE_NEW64,    /* slack per unit of |new coefficient|, rows in float, in double */
+	BPG_PLANE_FIELDS
+};
+
+/* ---- sparse linear maps, by rows (output elements) ---- */
+
+struct bpg_sparse {
+	int64_t rows, nonzeros;
+	int64_t *first;           /* [rows+1] */
+	int32_t *operand, *index;
+	float *coef;              /* nearest float */
+	int32_t most_fan;         /* most terms that meet in one input element */
+	bool unit;                /* all coefficients are 1 or -1 */
+	double *bias;             /* planes only: [rows], outward */
+};
+
+/* ---- hops ---- */
+
+enum bpg_hop_kind { BPG_HOP_INPUT, BPG_HOP_UNARY, BPG_HOP_DENSE, BPG_HOP_CONV, BPG_HOP_ELEMENT, BPG_HOP_TERMS, BPG_HOP_PLANES };
+
+struct bpg_hop {
+	enum bpg_hop_kind kind;
+	const struct bpg_node *v;
+	struct bpg_columns *out;
+	int nin;                  /* variable operands */
+	struct bpg_columns **in;  /* [nin] */
+	int *operand;             /* [nin] operand number of each */
+	struct bpg_dense dense;
+	struct bpg_conv conv;
+	bool inexact;             /* DENSE: coefficients as held differ from the true ones by a relative u32 */
+	struct bpg_sparse *terms; /* ELEMENT, TERMS */
+	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final */
+	double gamma32, gamma64;  /* rounding of one application, relative to GROSS */
+	double under;             /* slack of one application by underflow: (terms) * 2^-149 * sum of radii */
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* kernel.h - arithmetic on tiles.
+ *
+ * A tile holds rows of linear bounds in strips of 16: element (strip, column, lane) lies at (strip*columns + column)*16 +
+ * lane. A row is a lane of the vector unit: whatever is added for a row is added in the order of columns, so an element's
+ * bits depend on its row and its column alone, not on the instruction set, the height of the tile, the row's place in
+ * it, or the panel. Weights are broadcast. Types: float, or double for the few rows that are carried in double. */
+#ifndef BPG_KERNEL_H
+#define BPG_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BPG_LANES = 16, BPG_GROUP = 8, BPG_BLOCK = 256 };
+
+/* A run of the summed index: columns a .. a+n-1 of the tile against packed weights w .. w+n-1. */
+struct bpg_run {
+	int64_t a, w;
+	int n;
+};
+
+/* C[s][j] = (accumulate ? C[s][j] : 0) + sum over the runs of A[s][a+i] * W[w+i][j], for strips s and j < columns <= 8.
+ * A, C point at strip 0; `a_strip`, `c_strip` are elements from strip to strip. W is packed: 8 floats per summed index.
+ * The sum is one block: fused multiply-adds in ascending order from zero, then one addition. The caller cuts blocks of
+ * at most 256. */
+void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+                     float *C, int64_t c_strip, int columns, bool accumulate);
+void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+                     double *C, int64_t c_strip, int columns, bool accumulate);
+
+/* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */
+const char *bpg_kernel_name(void);
+
+#endif

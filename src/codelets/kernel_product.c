@@ -1,0 +1,258 @@
+/* kernel_product.c - the product of a tile with packed weights, for AVX-512, AVX2 and plain C: equal bits.
+ *
+ * Two strips (32 rows) times eight columns in registers on AVX-512, one strip times four columns on AVX2. Weights are
+ * read once per strip pair from the first-level cache, tile columns stream. */
+#include "codelets/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+typedef void f32_fn(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
+                    int64_t c_strip, int columns, bool accumulate);
+typedef void f64_fn(const double *a, const struct bpg_run *run, int runs, const float *W, double *c, int columns, bool accumulate);
+
+/* ---- plain C: the definition ---- */
+
+static void f32_portable(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
+                         int64_t c_strip, int columns, bool accumulate)
+{
+	(void)a_strip, (void)c_strip;
+	float sum[BPG_GROUP][BPG_LANES] = { 0 };
+
+	for (int r = 0; r < runs; r++)
+		for (int i = 0; i < run[r].n; i++) {
+			const float *x = a + (run[r].a + i) * BPG_LANES, *w = W + (run[r].w + i) * BPG_GROUP;
+			for (int j = 0; j < columns; j++)
+				for (int l = 0; l < BPG_LANES; l++)
+					sum[j][l] = fmaf(w[j], x[l], sum[j][l]);
+		}
+	for (int j = 0; j < columns; j++)
+		for (int l = 0; l < BPG_LANES; l++)
+			c[j * BPG_LANES + l] = accumulate ? c[j * BPG_LANES + l] + sum[j][l] : sum[j][l];
+}
+
+static void f64_portable(const double *a, const struct bpg_run *run, int runs, const float *W, double *c, int columns, bool accumulate)
+{
+	double sum[BPG_GROUP][BPG_LANES] = { 0 };
+
+	for (int r = 0; r < runs; r++)
+		for (int i = 0; i < run[r].n; i++) {
+			const double *x = a + (run[r].a + i) * BPG_LANES;
+			const float *w = W + (run[r].w + i) * BPG_GROUP;
+			for (int j = 0; j < columns; j++)
+				for (int l = 0; l < BPG_LANES; l++)
+					sum[j][l] = fma(w[j], x[l], sum[j][l]);
+		}
+	for (int j = 0; j < columns; j++)
+		for (int l = 0; l < BPG_LANES; l++)
+			c[j * BPG_LANES + l] = accumulate ? c[j * BPG_LANES + l] + sum[j][l] : sum[j][l];
+}
+
+#if defined(__x86_64__)
+
+/* ---- AVX2: one strip, four columns at a time ---- */
+
+#define COLUMNS4(X) X(0) X(1) X(2) X(3)
+#define COLUMNS8(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+
+__attribute__((target("avx2,fma"))) static void f32_avx2(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                          const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+{
+	(void)a_strip, (void)c_strip;
+	for (int j0 = 0; j0 < columns; j0 += 4) {
+#define ZERO(j) __m256 p##j = _mm256_setzero_ps(), q##j = p##j;
+		COLUMNS4(ZERO)
+#undef ZERO
+		for (int r = 0; r < runs; r++) {
+			const float *x = a + run[r].a * BPG_LANES, *w = W + run[r].w * BPG_GROUP + j0;
+			for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+				__m256 u = _mm256_loadu_ps(x), v = _mm256_loadu_ps(x + 8), b;
+#define STEP(j) b = _mm256_broadcast_ss(w + j); p##j = _mm256_fmadd_ps(b, u, p##j); q##j = _mm256_fmadd_ps(b, v, q##j);
+				COLUMNS4(STEP)
+#undef STEP
+			}
+		}
+		float *d = c + j0 * BPG_LANES;
+#define STORE(j)                                                                                           \
+		if (j0 + j < columns) {                                                                    \
+			if (accumulate) {                                                                  \
+				p##j = _mm256_add_ps(_mm256_loadu_ps(d + j * BPG_LANES), p##j);            \
+				q##j = _mm256_add_ps(_mm256_loadu_ps(d + j * BPG_LANES + 8), q##j);        \
+			}                                                                                  \
+			_mm256_storeu_ps(d + j * BPG_LANES, p##j);                                         \
+			_mm256_storeu_ps(d + j * BPG_LANES + 8, q##j);                                     \
+		}
+		COLUMNS4(STORE)
+#undef STORE
+	}
+}
+
+/* Two columns, four registers of rows each. */
+__attribute__((target("avx2,fma"))) static void f64_avx2(const double *a, const struct bpg_run *run, int runs, const float *W,
+                                                          double *c, int columns, bool accumulate)
+{
+	for (int j0 = 0; j0 < columns; j0 += 2) {
+		__m256d s[2][4];
+		for (int j = 0; j < 2; j++)
+			for (int l = 0; l < 4; l++)
+				s[j][l] = _mm256_setzero_pd();
+		for (int r = 0; r < runs; r++) {
+			const double *x = a + run[r].a * BPG_LANES;
+			const float *w = W + run[r].w * BPG_GROUP + j0;
+			for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+				__m256d b0 = _mm256_set1_pd(w[0]), b1 = _mm256_set1_pd(w[1]);
+#pragma GCC unroll 4
+				for (int l = 0; l < 4; l++) {
+					__m256d v = _mm256_loadu_pd(x + 4 * l);
+					s[0][l] = _mm256_fmadd_pd(b0, v, s[0][l]);
+					s[1][l] = _mm256_fmadd_pd(b1, v, s[1][l]);
+				}
+			}
+		}
+		for (int j = 0; j < 2 && j0 + j < columns; j++)
+			for (int l = 0; l < 4; l++) {
+				double *d = c + (j0 + j) * BPG_LANES + 4 * l;
+				_mm256_storeu_pd(d, accumulate ? _mm256_add_pd(_mm256_loadu_pd(d), s[j][l]) : s[j][l]);
+			}
+	}
+}
+
+/* ---- AVX-512: two strips (or one), eight columns ---- */
+
+__attribute__((target("avx512f"))) static void f32_avx512_two(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                               const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+{
+#define ZERO(j) __m512 p##j = _mm512_setzero_ps(), q##j = p##j;
+	COLUMNS8(ZERO)
+#undef ZERO
+	for (int r = 0; r < runs; r++) {
+		const float *x = a + run[r].a * BPG_LANES, *y = x + a_strip, *w = W + run[r].w * BPG_GROUP;
+		for (int i = 0; i < run[r].n; i++, x += BPG_LANES, y += BPG_LANES, w += BPG_GROUP) {
+			__m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(y), b;
+#define STEP(j) b = _mm512_set1_ps(w[j]); p##j = _mm512_fmadd_ps(b, u, p##j); q##j = _mm512_fmadd_ps(b, v, q##j);
+			COLUMNS8(STEP)
+#undef STEP
+		}
+	}
+	float *d = c + c_strip;
+#define STORE(j)                                                                                           \
+	if (j < columns) {                                                                                 \
+		if (accumulate) {                                                                          \
+			p##j = _mm512_add_ps(_mm512_loadu_ps(c + j * BPG_LANES), p##j);                    \
+			q##j = _mm512_add_ps(_mm512_loadu_ps(d + j * BPG_LANES), q##j);                    \
+		}                                                                                          \
+		_mm512_storeu_ps(c + j * BPG_LANES, p##j);                                                 \
+		_mm512_storeu_ps(d + j * BPG_LANES, q##j);                                                 \
+	}
+	COLUMNS8(STORE)
+#undef STORE
+}
+
+__attribute__((target("avx512f"))) static void f32_avx512(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                           const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+{
+	(void)a_strip, (void)c_strip;
+#define ZERO(j) __m512 p##j = _mm512_setzero_ps();
+	COLUMNS8(ZERO)
+#undef ZERO
+	for (int r = 0; r < runs; r++) {
+		const float *x = a + run[r].a * BPG_LANES, *w = W + run[r].w * BPG_GROUP;
+		for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+			__m512 u = _mm512_loadu_ps(x);
+#define STEP(j) p##j = _mm512_fmadd_ps(_mm512_set1_ps(w[j]), u, p##j);
+			COLUMNS8(STEP)
+#undef STEP
+		}
+	}
+#define STORE(j)                                                                                           \
+	if (j < columns) {                                                                                 \
+		if (accumulate)                                                                            \
+			p##j = _mm512_add_ps(_mm512_loadu_ps(c + j * BPG_LANES), p##j);                    \
+		_mm512_storeu_ps(c + j * BPG_LANES, p##j);                                                 \
+	}
+	COLUMNS8(STORE)
+#undef STORE
+}
+
+__attribute__((target("avx512f"))) static void f64_avx512(const double *a, const struct bpg_run *run, int runs, const float *W,
+                                                           double *c, int columns, bool accumulate)
+{
+#define ZERO(j) __m512d p##j = _mm512_setzero_pd(), q##j = p##j;
+	COLUMNS8(ZERO)
+#undef ZERO
+	for (int r = 0; r < runs; r++) {
+		const double *x = a + run[r].a * BPG_LANES;
+		const float *w = W + run[r].w * BPG_GROUP;
+		for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+			__m512d u = _mm512_loadu_pd(x), v = _mm512_loadu_pd(x + 8), b;
+#define STEP(j) b = _mm512_set1_pd(w[j]); p##j = _mm512_fmadd_pd(b, u, p##j); q##j = _mm512_fmadd_pd(b, v, q##j);
+			COLUMNS8(STEP)
+#undef STEP
+		}
+	}
+#define STORE(j)                                                                                           \
+	if (j < columns) {                                                                                 \
+		if (accumulate) {                                                                          \
+			p##j = _mm512_add_pd(_mm512_loadu_pd(c + j * BPG_LANES), p##j);                    \
+			q##j = _mm512_add_pd(_mm512_loadu_pd(c + j * BPG_LANES + 8), q##j);                \
+		}                                                                                          \
+		_mm512_storeu_pd(c + j * BPG_LANES, p##j);                                                 \
+		_mm512_storeu_pd(c + j * BPG_LANES + 8, q##j);                                             \
+	}
+	COLUMNS8(STORE)
+#undef STORE
+}
+
+#endif
+
+/* ---- choice ---- */
+
+static struct kernel {
+	const char *name;
+	f32_fn *f32, *f32_two; /* two: a pair of strips, null: none */
+	f64_fn *f64;
+} chosen = { "portable", f32_portable, NULL, f64_portable };
+
+__attribute__((constructor)) static void choose(void)
+{
+#if defined(__x86_64__)
+	const char *most = getenv("BPGRAPH_KERNEL");
+
+	__builtin_cpu_init();
+	if (most && !strcmp(most, "portable"))
+		return;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2 };
+	if (__builtin_cpu_supports("avx512f") && !(most && !strcmp(most, "avx2")))
+		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512 };
+#endif
+}
+
+const char *bpg_kernel_name(void)
+{
+	return chosen.name;
+}
+
+void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+                     float *C, int64_t c_strip, int columns, bool accumulate)
+{
+	int s = 0;
+
+	if (chosen.f32_two)
+		for (; s + 1 < strips; s += 2)
+			chosen.f32_two(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
+	for (; s < strips; s++)
+		chosen.f32(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
+}
+
+void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+                     double *C, int64_t c_strip, int columns, bool accumulate)
+{
+	for (int s = 0; s < strips; s++)
+		chosen.f64(A + s * a_strip, run, runs, W, C + s * c_strip, columns, accumulate);
+}

@@ -1,0 +1,379 @@
+/* layer_maxpool.c - maximum over windows of up to three spatial axes; windows may overlap, padding counts as minus infinity.
+ *
+ * Planes over the box of a window. i*: input of the largest lower bound L; where no other input can exceed L the output
+ * is x_i*. Else
+ *   lower  x_i*;
+ *   upper  the concave envelope of the maximum over the box is the least, over t >= L, of
+ *          t + sum_j max(u_j - t, 0) (x_j - l_j)/(u_j - l_j)
+ *          (at a vertex the maximum is at most t, or some u_j > t with x_j at its end). Its value at the centre is least
+ *          for t between the third and the second largest u, and among these t = u_2 alone never exceeds u_1, the constant
+ *          bound: y <= u_2 + (u_1 - u_2)(x_1 - l_1)/(u_1 - l_1), one coefficient.
+ * The coefficient c is rounded to float32 first; the bias for c in [0,1] is the exact maximum over the box of
+ * max_j x_j - c x_1, which is max((1 - c) u_1, u_2 - c l_1), rounded up. */
+#include <math.h>
+#include <string.h>
+
+#include "codelets/family.h"
+#include "codelets/family_unary.h"
+
+enum { AXES = 3, MOST = 1 << 20 };
+
+/* Axes that the operator does not have come first, with size, kernel and stride 1. */
+struct maxpool {
+	int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], pad[AXES], dilation[AXES];
+	int64_t in_count, out_count; /* of one channel */
+};
+
+/* ---- import ---- */
+
+static enum bpg_status read_axes(const struct bpg_import *im, const char *name, int n, int64_t least, int64_t otherwise,
+                                 int64_t *to)
+{
+	const int64_t *value = NULL;
+	int count = bpg_import_ints(im, name, &value);
+
+	if (count >= 0 && count != n)
+		return bpg_import_fail(im, BPG_EFILE, "%s has %d numbers where %d are needed; re-export the network", name, count, n);
+	for (int i = 0; i < n; i++) {
+		to[i] = count < 0 ? otherwise : value[i];
+		if (to[i] < least || to[i] > MOST)
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "%s is outside %d..%d; use ordinary sizes", name, (int)least,
+			                       (int)MOST);
+	}
+	return BPG_OK;
+}
+
+/* Padding of the axes, begin and end, under auto_pad; *same: the output is ceil(in / stride). The standard and its
+ * runtimes disagree on SAME with dilations, and on VALID with ceil_mode: refused, as a bound would hold for one only. */
+static enum bpg_status read_pads(const struct bpg_import *im, const struct maxpool *p, int n, int64_t *pads, bool *same)
+{
+	const char *mode = bpg_import_string(im, "auto_pad", "NOTSET");
+	bool upper = !strcmp(mode, "SAME_UPPER");
+
+	*same = upper || !strcmp(mode, "SAME_LOWER");
+	if (!strcmp(mode, "NOTSET"))
+		return read_axes(im, "pads", 2 * n, 0, 0, pads);
+	if (!*same && strcmp(mode, "VALID"))
+		return bpg_import_fail(im, BPG_EFILE, "auto_pad has an unknown value; re-export the network with explicit pads");
+
+	for (int i = 0; i < n; i++) {
+		int a = AXES - n + i;
+		int64_t outs = (p->in[a] - 1) / p->stride[a] + 1, total = (outs - 1) * p->stride[a] + p->kernel[a] - p->in[a];
+		if (*same && p->dilation[a] > 1)
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "auto_pad with dilations; re-export the network with explicit pads");
+		if (!*same || total < 0)
+			total = 0;
+		pads[i] = upper ? total / 2 : total - total / 2;
+		pads[n + i] = total - pads[i];
+	}
+	return BPG_OK;
+}
+
+/* First kernel position of window o that lies on the input, and how many do. */
+static int64_t hits(const struct maxpool *p, int a, int64_t o, int64_t *first)
+{
+	int64_t start = o * p->stride[a] - p->pad[a], d = p->dilation[a];
+	int64_t k0 = start >= 0 ? 0 : (-start + d - 1) / d, room = p->in[a] - start;
+	int64_t k1 = room <= 0 ? 0 : (room + d - 1) / d;
+
+	if (k1 > p->kernel[a])
+		k1 = p->kernel[a];
+	*first = k0;
+	return k1 > k0 ? k1 - k0 : 0;
+}
+
+/* Size of the output along axis a; every window must hold an input. */
+static enum bpg_status set_axis(const struct bpg_import *im, struct maxpool *p, int a, int64_t pad_end, bool ceiling, bool same,
+                                bool valid)
+{
+	int64_t span = (p->kernel[a] - 1) * p->dilation[a] + 1, room = p->in[a] + p->pad[a] + pad_end - span, first;
+
+	if (p->pad[a] >= span || pad_end >= span)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "padding is not smaller than the kernel; re-export with smaller pads");
+	if (room < 0)
+		return bpg_import_fail(im, BPG_EFILE, "the kernel is larger than the padded input; re-export the network");
+	p->out[a] = same ? (p->in[a] - 1) / p->stride[a] + 1 : room / p->stride[a] + 1;
+	if (ceiling && valid && room % p->stride[a])
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "auto_pad=VALID with ceil_mode; re-export the network with explicit pads");
+	/* A last window that is cut off at the end counts unless it starts in the padding there. */
+	if (ceiling && !same && room % p->stride[a] && p->out[a] * p->stride[a] < p->in[a] + p->pad[a])
+		p->out[a]++;
+	/* With such pads no step of a window jumps over the whole input, unless the dilation is larger than it. */
+	for (int64_t o = 0; p->in[a] < p->dilation[a] && o < p->out[a]; o++)
+		if (!hits(p, a, o, &first))
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "a window lies in the padding alone; re-export with smaller pads");
+	return BPG_OK;
+}
+
+static enum bpg_status maxpool_import(const struct bpg_import *im, struct bpg_node *v)
+{
+	BPG_TRY(bpg_import_operands(im, v, 1, 1));
+	if (bpg_import_output_index(im) != 0)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the indices are asked for; re-export without them");
+	if (bpg_import_int(im, "storage_order", 0) != 0)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "storage_order is not 0; re-export in row order");
+	const struct bpg_shape *x = &v->in[0].shape;
+	int n = x->rank - 2;
+	if (n < 1 || n > AXES)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the input has rank %d; windows of 1 to %d spatial axes are supported",
+		                       x->rank, (int)AXES);
+	if (!bpg_import_has(im, "kernel_shape"))
+		return bpg_import_fail(im, BPG_EFILE, "kernel_shape is missing; re-export the network");
+	struct maxpool *p = bpg_import_alloc(im, 1, sizeof *p);
+	if (!p)
+		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
+
+	int skip = AXES - n;
+	int64_t pads[2 * AXES];
+	for (int a = 0; a < AXES; a++) {
+		p->in[a] = a < skip ? 1 : x->dim[2 + a - skip];
+		p->out[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
+		if (p->in[a] < 1 || p->in[a] > INT64_C(1) << 33)
+			return bpg_import_fail(im, BPG_EFILE, "the input is empty or too large");
+	}
+	BPG_TRY(read_axes(im, "kernel_shape", n, 1, 1, p->kernel + skip));
+	BPG_TRY(read_axes(im, "strides", n, 1, 1, p->stride + skip));
+	BPG_TRY(read_axes(im, "dilations", n, 1, 1, p->dilation + skip));
+	bool same, ceiling = bpg_import_int(im, "ceil_mode", 0) != 0;
+	bool valid = !strcmp(bpg_import_string(im, "auto_pad", "NOTSET"), "VALID");
+	BPG_TRY(read_pads(im, p, n, pads, &same));
+	v->out.shape = *x;
+	for (int i = 0; i < n; i++) {
+		int a = skip + i;
+		p->pad[a] = pads[i];
+		BPG_TRY(set_axis(im, p, a, pads[n + i], ceiling, same, valid));
+		v->out.shape.dim[2 + i] = p->out[a];
+	}
+	p->in_count = p->out_count = 1;
+	for (int a = 0; a < AXES; a++) {
+		p->in_count = bpg_size_mul(p->in_count, p->in[a]);
+		p->out_count = bpg_size_mul(p->out_count, p->out[a]);
+	}
+	if (p->in_count < 0 || p->out_count < 0)
+		return bpg_import_fail(im, BPG_EFILE, "the output is too large; re-export with smaller pads");
+	v->attr = p;
+	v->out.type = v->in[0].type;
+	return BPG_OK;
+}
+
+/* ---- windows ---- */
+
+/* Inputs of one output element: start + i*step[0] + j*step[1] + k*step[2]. */
+struct window {
+	int64_t start, count[AXES], step[AXES];
+	int64_t i, j, k;
+};
+
+static struct window window_of(const struct bpg_node *v, int64_t o)
+{
+	const struct maxpool *p = v->attr;
+	struct window w = { .start = o / p->out_count * p->in_count };
+	int64_t at = o % p->out_count, scale = 1;
+
+	for (int a = AXES - 1; a >= 0; a--) {
+		int64_t pos = at % p->out[a], first;
+		at /= p->out[a];
+		w.count[a] = hits(p, a, pos, &first);
+		w.step[a] = p->dilation[a] * scale;
+		w.start += (pos * p->stride[a] - p->pad[a] + first * p->dilation[a]) * scale;
+		scale *= p->in[a];
+	}
+	return w;
+}
+
+/* Steps through the window in ascending order; false at its end, and the window is then at its start again. */
+static bool window_next(struct window *w, int64_t *j)
+{
+	if (w->i == w->count[0]) {
+		w->i = 0;
+		return false;
+	}
+	*j = w->start + w->i * w->step[0] + w->j * w->step[1] + w->k * w->step[2];
+	if (++w->k == w->count[2]) {
+		w->k = 0;
+		if (++w->j == w->count[1]) {
+			w->j = 0;
+			w->i++;
+		}
+	}
+	return true;
+}
+
+/* ---- values ---- */
+
+/* The first largest input; a NaN is the largest of all. */
+static int64_t argmax(const struct bpg_node *v, const double *x, int64_t o)
+{
+	struct window w = window_of(v, o);
+	int64_t j, best = -1;
+
+	while (window_next(&w, &j))
+		if (best < 0 || (!(x[j] <= x[best]) && !isnan(x[best])))
+			best = j;
+	return best;
+}
+
+static enum bpg_status maxpool_eval(const struct bpg_node *v, const double *const *x, double *y)
+{
+	for (int64_t o = 0; o < v->out.n; o++)
+		y[o] = x[0][argmax(v, x[0], o)];
+	return BPG_OK;
+}
+
+static enum bpg_status maxpool_eval_f32(const struct bpg_node *v, const float *const *x, float *y)
+{
+	for (int64_t o = 0; o < v->out.n; o++) {
+		struct window w = window_of(v, o);
+		int64_t j;
+		float best = -INFINITY;
+		while (window_next(&w, &j))
+			if (!(x[0][j] <= best) && !isnan(best))
+				best = x[0][j];
+		y[o] = best;
+	}
+	return BPG_OK;
+}
+
+static enum bpg_status maxpool_gradient(const struct bpg_node *v, const double *const *x, const double *gy, double *const *gx)
+{
+	if (!gx[0])
+		return BPG_OK;
+	for (int64_t o = 0; o < v->out.n; o++)
+		if (gy[o] != 0)
+			gx[0][argmax(v, x[0], o)] += gy[o];
+	return BPG_OK;
+}
+
+static enum bpg_status maxpool_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
+                                        int64_t first, int64_t n, double *lo, double *up)
+{
+	for (int64_t i = 0; i < n; i++) {
+		struct window w = window_of(v, first + i);
+		int64_t j;
+		lo[i] = up[i] = -INFINITY;
+		while (window_next(&w, &j)) {
+			if (l[0][j] > lo[i])
+				lo[i] = l[0][j];
+			if (!(u[0][j] <= up[i]))
+				up[i] = isnan(u[0][j]) ? INFINITY : u[0][j];
+		}
+	}
+	return BPG_OK;
+}
+
+/* ---- planes ---- */
+
+/* What the bounds of one window say. NaN bounds count as infinite ones. */
+struct standing {
+	int64_t low, high;        /* inputs of the largest lower bound (ties: the larger upper one) and upper bound */
+	double l, u, second;      /* these bounds, and the largest upper bound of the others than `high` */
+	bool exact;               /* the output is input `low` */
+};
+
+static double lower_of(const double *l, int64_t j)
+{
+	return isnan(l[j]) ? -INFINITY : l[j];
+}
+
+static double upper_of(const double *u, int64_t j)
+{
+	return isnan(u[j]) ? INFINITY : u[j];
+}
+
+static struct standing standing_of(const struct bpg_node *v, const double *l, const double *u, int64_t o)
+{
+	struct standing s = { .low = -1, .high = -1, .second = -INFINITY };
+	struct window w = window_of(v, o);
+	int64_t j;
+	double others = -INFINITY; /* largest upper bound of the others than `low` */
+
+	while (window_next(&w, &j)) {
+		double lj = lower_of(l, j), uj = upper_of(u, j);
+		if (s.low < 0 || lj > s.l || (lj == s.l && uj > upper_of(u, s.low))) {
+			s.low = j;
+			s.l = lj;
+		}
+		if (s.high < 0 || uj > s.u) {
+			s.second = s.high < 0 ? -INFINITY : s.u;
+			s.high = j;
+			s.u = uj;
+		} else if (uj > s.second) {
+			s.second = uj;
+		}
+	}
+	others = s.low == s.high ? s.second : s.u;
+	/* One input alone has others = -infinity. */
+	s.exact = s.l >= others || (w.count[0] == 1 && w.count[1] == 1 && w.count[2] == 1);
+	return s;
+}
+
+static void maxpool_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
+                           struct bpg_terms *lower, struct bpg_terms *upper)
+{
+	struct standing s = standing_of(v, l[0], u[0], i);
+
+	lower->bias = upper->bias = 0;
+	bpg_terms_add(lower, 0, s.low, 1, 0);
+	if (s.exact) {
+		bpg_terms_add(upper, 0, s.low, 1, 0);
+		return;
+	}
+	double l1 = lower_of(l[0], s.high);
+	float c = isfinite(l1) && isfinite(s.u) && s.u > l1 ? (float)((s.u - s.second) / (s.u - l1)) : 0;
+	if (!(c > 0 && c <= 1)) { /* also where the upper bounds are equal */
+		upper->bias = s.u;
+		return;
+	}
+	bpg_terms_add(upper, 0, s.high, c, 0);
+	upper->bias = fmax(bpg_line_above(s.u, 0, c, s.u), bpg_line_above(s.second, 0, c, l1));
+}
+
+static void maxpool_wants(const struct bpg_node *v, const double *const *l, const double *const *u, unsigned char *const *want)
+{
+	for (int64_t o = 0; o < v->out.n; o++) {
+		struct standing s = standing_of(v, l[0], u[0], o);
+		struct window w = window_of(v, o);
+		int64_t j;
+		if (s.exact)
+			continue;
+		while (window_next(&w, &j))
+			if (upper_of(u[0], j) > s.l)
+				want[0][j] = 1;
+	}
+}
+
+/* ---- tests ---- */
+
+static void maxpool_sample(struct bpg_rng *rng, struct bpg_sample *s)
+{
+	static const char *const mode[] = { "SAME_UPPER", "SAME_LOWER", "VALID" };
+	int n = 1 + (int)bpg_rng_below(rng, 2), automatic = (int)bpg_rng_below(rng, 6);
+	int64_t dim[4] = { 1, 1 + bpg_rng_below(rng, 3) }, kernel[2], stride[2], pads[4], dilation[2];
+
+	for (int i = 0; i < n; i++) {
+		kernel[i] = 1 + bpg_rng_below(rng, 3);
+		stride[i] = 1 + bpg_rng_below(rng, 3);
+		dilation[i] = 1 + bpg_rng_below(rng, 2);
+		pads[i] = bpg_rng_below(rng, kernel[i]);
+		pads[n + i] = bpg_rng_below(rng, kernel[i]);
+		/* Large enough for every window to hold an input. */
+		dim[2 + i] = (kernel[i] - 1) * dilation[i] + 1 + bpg_rng_below(rng, 4);
+	}
+	bpg_sample_op(s, "MaxPool", 12);
+	bpg_sample_ints(s, "kernel_shape", n, kernel);
+	bpg_sample_ints(s, "strides", n, stride);
+	if (automatic > 1)
+		bpg_sample_ints(s, "dilations", n, dilation);
+	if (automatic < 3)
+		bpg_sample_string(s, "auto_pad", mode[automatic]);
+	else
+		bpg_sample_ints(s, "pads", 2 * n, pads);
+	if (automatic != 2)
+		bpg_sample_int(s, "ceil_mode", bpg_rng_below(rng, 2));
+	bpg_sample_variable(s, 2 + n, dim);
+}
+
+BPG_GENERAL_LAYER(maxpool, .ops = "MaxPool", .traits = BPG_PIECEWISE | BPG_CONVEX | BPG_NEEDS_CHOICE,
+                  .import = maxpool_import, .eval = maxpool_eval, .eval_f32 = maxpool_eval_f32,
+                  .interval = maxpool_interval, .gradient = maxpool_gradient, .planes = maxpool_planes,
+                  .wants = maxpool_wants, .sample = maxpool_sample);

@@ -1,0 +1,81 @@
+/* layer_relu.c - y = max(x, 0), elementwise.
+ * Slopes: Zhang et al. 2018 (CROWN); free lower slope alpha in [0,1]: Xu et al. 2021 (alpha-CROWN). */
+#include <math.h>
+
+#include <bpgraph/layer.h>
+
+static double relu_f(double x, const void *attr)
+{
+	(void)attr;
+	return x > 0 || isnan(x) ? x : 0;
+}
+
+static double relu_df(double x, const void *attr)
+{
+	(void)attr;
+	return x > 0;
+}
+
+static int relu_kinks(double l, double u, const void *attr, double at[4])
+{
+	(void)attr;
+	if (!(l < 0 && u > 0))
+		return 0;
+	at[0] = 0;
+	return 1;
+}
+
+static int relu_extremes(double s, double l, double u, const void *attr, double at[8])
+{
+	(void)s;
+	return relu_kinks(l, u, attr, at);
+}
+
+/* The lower line of an unstable neuron passes through the origin: any slope in [0,1] is valid. The upper is the chord. */
+static struct bpg_slopes relu_slopes(double l, double u, const double alpha[2], int rule, const void *attr)
+{
+	(void)attr;
+	if (l >= 0)
+		return (struct bpg_slopes){ .lo = 1, .up = 1 };
+	if (u <= 0)
+		return (struct bpg_slopes){ 0 };
+
+	double w = u - l, a = alpha[0];
+	struct bpg_slopes s = { .up = u / w, .dup_dl = u / w / w, .dup_du = -l / w / w };
+	if (!isnan(a)) {
+		s.lo = a < 0 ? 0 : a > 1 ? 1 : a;
+		s.dlo_dalpha = a >= 0 && a <= 1;
+	} else if (rule == BPG_SLOPE_SAME) {
+		s.lo = s.up;
+		s.dlo_dl = s.dup_dl;
+		s.dlo_du = s.dup_du;
+	} else if (rule == BPG_SLOPE_ONE) {
+		s.lo = 1;
+	} else if (rule == BPG_SLOPE_ADAPTIVE) {
+		s.lo = u > -l;
+	}
+	return s;
+}
+
+static void relu_alpha_range(double l, double u, int side, const void *attr, double *least, double *most, double *start)
+{
+	(void)attr;
+	bool free_slope = side == 0 && l < 0 && u > 0;
+	*least = 0;
+	*most = free_slope;
+	*start = free_slope && u > -l;
+}
+
+static const struct bpg_unary relu_unary = {
+	.f = relu_f,
+	.df = relu_df,
+	.slopes = relu_slopes,
+	.alpha_range = relu_alpha_range,
+	.enters = BPG_ALPHA_SLOPE,
+	.extremes = relu_extremes,
+	.kinks = relu_kinks,
+};
+
+BPG_UNARY_LAYER(relu, .ops = "Relu",
+                .traits = BPG_MONOTONE | BPG_CONVEX | BPG_PIECEWISE | BPG_FREE_SLOPE | BPG_NEEDS_KINK,
+                .unary = &relu_unary);

@@ -1,0 +1,393 @@
+/* task_product.c - packing of weights, start of walks, and the products of dense nodes and convolutions. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codelets/tasks.h"
+#include "net/const.h"
+
+#define BY_TYPE(wide, call32, call64) ((wide) ? (call64) : (call32))
+
+void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, int64_t rows);
+
+/* ---- gather: panels ---- */
+
+/* Buffers are consecutive panels of `BPG_PANEL`-column groups: columns [c0, c1) in all, panel width a->width each. */
+void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_pack *a = arg;
+	const struct bpg_dense *d = &a->hop->dense;
+	const struct bpg_columns *in = a->hop->in[0], *out = a->hop->out;
+	int64_t K = bpg_columns_places(out), n = a->c1 - a->c0, least = INT64_MAX, most = -1;
+	int32_t *element = malloc((size_t)(n + 1) * sizeof *element), *row = malloc((size_t)(K + 1) * sizeof *row);
+	float *w = NULL;
+	bool ok = element && row;
+
+	for (int64_t c = 0; ok && c < n; c++) {
+		element[c] = (int32_t)bpg_columns_element(in, a->c0 + c);
+		least = BPG_MIN(least, element[c]), most = BPG_MAX(most, element[c]);
+	}
+	for (int64_t k = 0; ok && k < K; k++)
+		row[k] = (int32_t)bpg_columns_element(out, k);
+	if (!ok)
+		goto out;
+#define PACKED(k, c) (((float *)buffer[(c) / a->width])[((c) % a->width / BPG_GROUP * K + (k)) * BPG_GROUP + (c) % BPG_GROUP])
+	if (d->stride_in == 1) {
+		int64_t span = most - least + 1;
+		w = malloc((size_t)(span + 1) * sizeof *w);
+		ok = w != NULL;
+		for (int64_t k = 0; ok && k < K; k++) {
+			bpg_const_read_f32(d->weight, d->base + row[k] * d->stride_out + least, span, w);
+			for (int64_t c = 0; c < n; c++)
+				PACKED(k, c) = w[element[c] - least];
+		}
+	} else {
+		int64_t lo = INT64_MAX, hi = -1;
+		for (int64_t k = 0; k < K; k++)
+			lo = BPG_MIN(lo, row[k]), hi = BPG_MAX(hi, row[k]);
+		w = malloc((size_t)(BPG_MAX(hi - lo, (int64_t)0) + 2) * sizeof *w);
+		ok = w != NULL;
+		for (int64_t c = 0; ok && c < n && K; c++) {
+			if (d->stride_out == 1)
+				bpg_const_read_f32(d->weight, d->base + lo + element[c] * d->stride_in, hi - lo + 1, w);
+			else
+				for (int64_t k = lo; k <= hi; k++)
+					bpg_const_read_f32(d->weight, d->base + k * d->stride_out + element[c] * d->stride_in, 1, w + k - lo);
+			for (int64_t k = 0; k < K; k++)
+				PACKED(k, c) = w[row[k] - lo];
+		}
+	}
+	for (int64_t c = n; ok && c % BPG_GROUP; c++) /* the rest of the last group */
+		for (int64_t k = 0; k < K; k++)
+			PACKED(k, c) = 0;
+	if (ok && d->scale != 1)
+		for (int64_t c = 0; c < n; c++)
+			for (int64_t k = 0; k < K; k++)
+				PACKED(k, c) *= (float)d->scale;
+#undef PACKED
+out:
+	if (!ok)
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short while weights are packed");
+	free(w);
+	free(element);
+	free(row);
+}
+
+void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_pack *a = arg;
+	const struct bpg_conv *v = &a->hop->conv;
+	const float *w = bpg_const_pin_f32(v->weight);
+	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP;
+	int64_t taps = v->kernel[0] * v->kernel[1];
+	float *to = buffer[0];
+
+	if (!w) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the kernel of a convolution");
+		return;
+	}
+	for (int64_t g = 0; g < v->groups; g++)
+		for (int64_t b = 0; b < groups8; b++)
+			for (int64_t t = 0; t < taps; t++)
+				for (int64_t oc = 0; oc < ocg; oc++)
+					for (int64_t j = 0; j < BPG_GROUP; j++, to++) {
+						int64_t ic = b * BPG_GROUP + j;
+						*to = ic >= icg ? 0
+						      : w[(g * ocg + oc) * v->w_stride[0] + ic * v->w_stride[1] + t / v->kernel[1] * v->w_stride[2] + t % v->kernel[1] * v->w_stride[3]];
+					}
+}
+
+/* ---- start ---- */
+
+/* Row `element` of the dense weights, columns of the input, as rows[i*ins + k]. */
+static void read_rows(const struct bpg_dense *d, const int64_t *element, int count, float *rows)
+{
+	if (d->stride_in == 1) {
+		for (int i = 0; i < count; i++)
+			bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out, d->ins, rows + i * d->ins);
+	} else {
+		int64_t lo = element[0], hi = element[0];
+		for (int i = 1; i < count; i++)
+			lo = BPG_MIN(lo, element[i]), hi = BPG_MAX(hi, element[i]);
+		float *w = d->stride_out == 1 ? malloc((size_t)(hi - lo + 1) * sizeof *w) : NULL;
+		for (int64_t k = 0; k < d->ins; k++) {
+			if (w)
+				bpg_const_read_f32(d->weight, d->base + lo + k * d->stride_in, hi - lo + 1, w);
+			for (int i = 0; i < count; i++)
+				if (w)
+					rows[i * d->ins + k] = w[element[i] - lo];
+				else
+					bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out + k * d->stride_in, 1, rows + i * d->ins + k);
+		}
+		free(w);
+	}
+	if (d->scale != 1)
+		for (int64_t k = 0; k < count * d->ins; k++)
+			rows[k] *= (float)d->scale;
+}
+
+/* Row number of the lower and of the upper side of element i of a tile. */
+static void rows_of(const struct bpg_arg_start *a, int i, int *plus, int *minus)
+{
+	int strips = a->sides == 3 ? a->tile.strips / 2 : a->tile.strips;
+
+	*plus = a->sides & 1 ? i : -1;
+	*minus = a->sides & 2 ? (a->sides == 3 ? strips * BPG_LANES : 0) + i : -1;
+}
+
+void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_start *a = arg;
+	const struct bpg_hop *h = a->hop;
+	const struct bpg_columns *in = h->in[0];
+	const double *own = buffer[0];
+	void *tile = buffer[a->relax ? 2 : 1];
+	double *state = buffer[a->relax ? 3 : 2];
+	int64_t n = h->out->n, columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
+	float *w = malloc((size_t)BPG_LANES * (size_t)(h->dense.ins + 1) * sizeof *w);
+
+	if (!w) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %d rows of weights", BPG_LANES);
+		return;
+	}
+	memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
+	for (int i0 = 0; i0 < a->count; i0 += BPG_LANES) {
+		int m = BPG_MIN(a->count - i0, (int)BPG_LANES), strip[2], row[2];
+
+		read_rows(&h->dense, a->element + i0, m, w);
+		rows_of(a, i0, &row[0], &row[1]);
+		for (int side = 0; side < 2; side++) {
+			if (row[side] < 0)
+				continue;
+			strip[side] = row[side] / BPG_LANES;
+			float *x = (float *)tile + (int64_t)strip[side] * columns * BPG_LANES;
+			double *X = (double *)tile + (int64_t)strip[side] * columns * BPG_LANES;
+			for (int64_t c = 0; c < columns; c++) {
+				int64_t k = bpg_columns_element(in, c);
+				for (int e = 0; e < BPG_LANES; e++) {
+					float v = e < m ? w[e * h->dense.ins + k] : 0;
+					v = side ? -v : v;
+					if (a->tile.wide)
+						X[c * BPG_LANES + e] = v;
+					else
+						x[c * BPG_LANES + e] = v;
+				}
+			}
+			for (int e = 0; e < m; e++) {
+				int64_t o = a->element[i0 + e];
+				double c = own[BPG_CENTRE * n + o];
+				state[BPG_P * rows + row[side] + e] = side ? -c : c;
+				state[BPG_SLACK * rows + row[side] + e] = a->slack ? own[BPG_EXTRA * n + o] : 0;
+			}
+			if (a->relax) {
+				struct bpg_arg_relax r = { .hop = a->relax, .tile = a->tile, .slack = a->slack };
+				bpg_relax_strip(&r, buffer[1], tile, strip[side], state, rows);
+			}
+		}
+	}
+	free(w);
+}
+
+void bpg_task_start_unit(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_start *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	const double *own = buffer[0];
+	double *state = buffer[2];
+	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
+
+	(void)rt;
+	memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
+	memset(buffer[1], 0, (size_t)(a->tile.strips * columns * BPG_LANES) * (a->tile.wide ? sizeof(double) : sizeof(float)));
+	for (int i = 0; i < a->count; i++) {
+		int64_t j = a->element[i], c = bpg_columns_column(k, &a->tile.window, bpg_columns_place(k, j));
+		int row[2];
+
+		rows_of(a, i, &row[0], &row[1]);
+		for (int side = 0; side < 2; side++) {
+			if (row[side] < 0)
+				continue;
+			int64_t at = ((int64_t)(row[side] / BPG_LANES) * columns + c) * BPG_LANES + row[side] % BPG_LANES;
+			state[BPG_P * rows + row[side]] = (side ? -1 : 1) * own[BPG_CENTRE * k->n + j];
+			if (c < 0)
+				continue; /* no column: the element is its reference value */
+			if (a->tile.wide)
+				((double *)buffer[1])[at] = side ? -1 : 1;
+			else
+				((float *)buffer[1])[at] = side ? -1 : 1;
+		}
+	}
+}
+
+void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_question *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	const double *own = buffer[0], *c = own + BPG_CENTRE * k->n, *r = own + BPG_RADIUS * k->n;
+	double *state = buffer[2];
+	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
+	struct bpg_arg_start side_of = { .tile = a->tile, .sides = a->sides };
+
+	(void)rt;
+	if (a->first)
+		memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
+	memset(buffer[1], 0, (size_t)(a->tile.strips * columns * BPG_LANES) * (a->tile.wide ? sizeof(double) : sizeof(float)));
+	for (int i = 0; i < a->count; i++) {
+		const struct bpg_question_row *q = &a->row[i];
+		double sum = a->first ? q->offset : 0, size = fabs(sum), extra = a->first ? q->offset_err : 0;
+		int row[2];
+
+		rows_of(&side_of, i, &row[0], &row[1]);
+		for (int t = 0; t < q->n; t++) {
+			int64_t j = q->index[t] - a->first_output;
+			if (j < 0 || j >= k->n)
+				continue;
+			double coef = q->coef[t], held = a->tile.wide ? coef : (double)(float)coef;
+			int64_t col = bpg_columns_column(k, &a->tile.window, bpg_columns_place(k, j));
+			sum += coef * c[j];
+			size += fabs(coef * c[j]);
+			if (q->coef_err && q->coef_err[t] > 0)
+				extra += q->coef_err[t] * (fabs(c[j]) + r[j]);
+			if (held != coef)
+				extra += fabs(held - coef) * r[j] * (1 + 0x1p-20);
+			if (col < 0)
+				continue;
+			for (int side = 0; side < 2; side++) {
+				if (row[side] < 0)
+					continue;
+				int64_t at = ((int64_t)(row[side] / BPG_LANES) * columns + col) * BPG_LANES + row[side] % BPG_LANES;
+				if (a->tile.wide)
+					((double *)buffer[1])[at] += side ? -coef : coef;
+				else
+					((float *)buffer[1])[at] += (float)(side ? -held : held);
+			}
+		}
+		for (int side = 0; side < 2; side++)
+			if (row[side] >= 0) {
+				state[BPG_P * rows + row[side]] += side ? -sum : sum;
+				if (a->slack)
+					state[BPG_SLACK * rows + row[side]] += extra * (1 + 0x1p-20) + bpg_gamma(q->n + 8.0, BPG_U64) * size;
+			}
+	}
+}
+
+/* ---- gemm ---- */
+
+static void product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+                    void *C, int64_t c_strip, int columns, bool accumulate)
+{
+	BY_TYPE(wide, bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate),
+	        bpg_product_f64(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate));
+}
+
+void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_gemm *a = arg;
+	bool wide = a->from.wide;
+	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]);
+	int64_t size = wide ? sizeof(double) : sizeof(float), from = K * BPG_LANES, to = N * BPG_LANES;
+	int64_t mixed = a->pair ? a->hop->out->mixed : 0;
+	const float *W = buffer[0];
+	char *C = (char *)buffer[2] + a->c0 * BPG_LANES * size;
+	bool begun = false;
+
+	(void)rt;
+	/* Pair: rows +e and -e of a neuron are opposite on the columns that are not mixed; one product serves both. */
+	for (int64_t k = mixed; a->pair && k < K; k += BPG_BLOCK) {
+		struct bpg_run run = { k, k, (int)BPG_MIN(K - k, (int64_t)BPG_BLOCK) };
+		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
+			product(wide, a->pair, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP, C + (c - a->c0) * BPG_LANES * size, to,
+			        (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
+		begun = true;
+	}
+	for (int s = 0; begun && s < a->pair; s++) {
+		int64_t n = (a->c1 - a->c0) * BPG_LANES;
+		const char *x = C + s * to * size;
+		char *y = C + (a->pair + s) * to * size;
+		if (wide)
+			for (int64_t i = 0; i < n; i++)
+				((double *)(void *)y)[i] = -((const double *)(const void *)x)[i];
+		else
+			for (int64_t i = 0; i < n; i++)
+				((float *)(void *)y)[i] = -((const float *)(const void *)x)[i];
+	}
+	for (int64_t k = 0, end = a->pair ? mixed : K; k < end; k += BPG_BLOCK) {
+		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, (int64_t)BPG_BLOCK) };
+		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
+			product(wide, a->from.strips, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP,
+			        C + (c - a->c0) * BPG_LANES * size, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
+		begun = true;
+	}
+	if (!begun)
+		for (int s = 0; s < a->from.strips; s++)
+			memset(C + s * to * size, 0, (size_t)((a->c1 - a->c0) * BPG_LANES * size));
+}
+
+void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_gemm *a = arg;
+	const struct bpg_conv *v = &a->hop->conv;
+	bool wide = a->from.wide;
+	int64_t size = wide ? sizeof(double) : sizeof(float);
+	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
+	int64_t groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP, each = BPG_MAX((int64_t)1, BPG_BLOCK / ocg);
+	const struct bpg_window *f = &a->from.window, *t = &a->to.window;
+	int64_t from = bpg_columns_in(a->hop->out, f) * BPG_LANES, to = bpg_columns_in(a->hop->in[0], t) * BPG_LANES;
+	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
+	int *tap = malloc((size_t)(taps + 1) * sizeof *tap);
+
+	if (!run || !tap) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
+		goto out;
+	}
+	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
+		for (int64_t x = t->lo[1]; x < t->up[1]; x++) {
+			/* The output positions inside the window that read input position (y,x), by tap. */
+			int runs = 0;
+			for (int64_t ky = 0; ky < v->kernel[0]; ky++) {
+				int64_t py = y + v->pad[0] - ky * v->dilation[0];
+				if (py < 0 || py % v->stride[0] || (py /= v->stride[0]) < f->lo[0] || py >= f->up[0])
+					continue;
+				for (int64_t kx = 0; kx < v->kernel[1]; kx++) {
+					int64_t px = x + v->pad[1] - kx * v->dilation[1];
+					if (px < 0 || px % v->stride[1] || (px /= v->stride[1]) < f->lo[1] || px >= f->up[1])
+						continue;
+					tap[runs] = (int)(ky * v->kernel[1] + kx);
+					run[runs++].a = ((py - f->lo[0]) * (f->up[1] - f->lo[1]) + px - f->lo[1]) * v->out_channels;
+				}
+			}
+			char *C = (char *)buffer[2] + ((y - t->lo[0]) * (t->up[1] - t->lo[1]) + x - t->lo[1]) * v->in_channels * BPG_LANES * size;
+			for (int64_t g = 0; g < v->groups; g++)
+				for (int64_t b = 0; b < groups8; b++) {
+					const float *W = (const float *)buffer[0] + (g * groups8 + b) * taps * ocg * BPG_GROUP;
+					char *D = C + (g * icg + b * BPG_GROUP) * BPG_LANES * size;
+					int columns = (int)BPG_MIN(icg - b * BPG_GROUP, (int64_t)BPG_GROUP);
+					bool begun = false;
+					/* Blocks are fixed groups of taps (or parts of one), whichever of them lie in the window. */
+					for (int i = 0; i < runs;) {
+						struct bpg_run cut[BPG_BLOCK];
+						int cuts = 0;
+						if (ocg <= BPG_BLOCK) {
+							int64_t block = tap[i] / each;
+							for (; i < runs && tap[i] / each == block; i++)
+								cut[cuts++] = (struct bpg_run){ run[i].a + g * ocg, tap[i] * ocg, (int)ocg };
+							product(wide, a->from.strips, buffer[1], from, cut, cuts, W, D, to, columns, begun);
+							begun = true;
+						} else {
+							for (int64_t k = 0; k < ocg; k += BPG_BLOCK) {
+								cut[0] = (struct bpg_run){ run[i].a + g * ocg + k, tap[i] * ocg + k, (int)BPG_MIN(ocg - k, (int64_t)BPG_BLOCK) };
+								product(wide, a->from.strips, buffer[1], from, cut, 1, W, D, to, columns, begun);
+								begun = true;
+							}
+							i++;
+						}
+					}
+					if (!begun)
+						for (int s = 0; s < a->from.strips; s++)
+							memset(D + s * to * size, 0, (size_t)columns * BPG_LANES * size);
+				}
+		}
+out:
+	free(run);
+	free(tap);
+}

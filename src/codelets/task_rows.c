@@ -1,0 +1,317 @@
+/* task_rows.c - relax, toll, map, add, copy, concretize, finish: what a walk does to a tile besides products.
+ *
+ * doc/numbers.md proves that the state after each task still bounds the row. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codelets/tasks.h"
+
+/* Plain multiplications and additions in double or float: equal bits for every clone. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+
+#define REAL float
+#define REAL_ABS fabsf
+#define NAME(x) x##_f32
+#include "codelets/tile_rows.inc"
+#undef REAL
+#undef REAL_ABS
+#undef NAME
+#define REAL double
+#define REAL_ABS fabs
+#define NAME(x) x##_f64
+#include "codelets/tile_rows.inc"
+#undef REAL
+#undef REAL_ABS
+#undef NAME
+
+/* Calls the float or the double version with tiles as char pointers. */
+#define BY_TYPE(wide, call32, call64) ((wide) ? (call64) : (call32))
+#define F32(p) ((float *)(void *)(p))
+#define F64(p) ((double *)(void *)(p))
+
+static size_t lane_bytes(bool wide)
+{
+	return BPG_LANES * (wide ? sizeof(double) : sizeof(float));
+}
+
+/* ---- runs of a tile's columns that are consecutive canonical positions ---- */
+
+struct span {
+	int64_t column, place, n;
+	int32_t y;
+};
+
+static bool next_span(const struct bpg_columns *k, const struct bpg_window *w, struct span *s)
+{
+	if (!k->grid) {
+		if (s->n)
+			return false;
+		*s = (struct span){ .n = k->count };
+		return k->count > 0;
+	}
+	s->y = s->n ? s->y + 1 : w->lo[0];
+	if (s->y >= w->up[0] || w->lo[1] >= w->up[1])
+		return false;
+	s->n = (int64_t)(w->up[1] - w->lo[1]) * k->channels;
+	s->column = (int64_t)(s->y - w->lo[0]) * s->n;
+	s->place = ((int64_t)s->y * k->size[1] + w->lo[1]) * k->channels;
+	return true;
+}
+
+/* ---- relax ---- */
+
+void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, int64_t rows)
+{
+	const struct bpg_columns *k = r->hop->out;
+	int64_t columns = bpg_columns_in(k, &r->tile.window), places = bpg_columns_places(k);
+	double *p = state + BPG_P * rows + strip * BPG_LANES, *slack = state + BPG_SLACK * rows + strip * BPG_LANES;
+	char *a = (char *)tile + strip * columns * (int64_t)lane_bytes(r->tile.wide);
+
+	for (struct span s = { 0 }; next_span(k, &r->tile.window, &s);) {
+		char *x = a + s.column * (int64_t)lane_bytes(r->tile.wide);
+		if (r->tile.wide)
+			relax_columns_f64(F64(x), s.n, planes, places, s.place, r->slack, p, slack);
+		else
+			relax_columns_f32(F32(x), s.n, planes, places, s.place, r->slack, p, slack);
+	}
+	if (r->slack)
+		for (int e = 0; e < BPG_LANES; e++)
+			slack[e] += 8 * BPG_U64 * fabs(p[e]) + r->under + (double)columns * 0x1p-140; /* prices summed in float underflow */
+}
+
+void bpg_task_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_relax *r = arg;
+
+	(void)rt;
+	for (int s = 0; s < r->tile.strips; s++)
+		bpg_relax_strip(r, buffer[0], buffer[1], s, buffer[2], (int64_t)r->tile.strips * BPG_LANES);
+}
+
+/* ---- toll ---- */
+
+void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_relax *r = arg;
+	const struct bpg_columns *k = r->hop->out;
+	const double *gross = (const double *)buffer[0] + BPG_GROSS * k->n, *extra = (const double *)buffer[0] + BPG_EXTRA * k->n;
+	double gamma = r->tile.wide ? r->hop->gamma64 : r->hop->gamma32, *state = buffer[2];
+	int64_t columns = bpg_columns_in(k, &r->tile.window), rows = (int64_t)r->tile.strips * BPG_LANES;
+	double *price = malloc((size_t)(columns ? columns : 1) * sizeof *price);
+
+	if (!price) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
+		return;
+	}
+	for (struct span s = { 0 }; next_span(k, &r->tile.window, &s);)
+		for (int64_t j = 0; j < s.n; j++) {
+			int64_t i = bpg_columns_element(k, s.place + j);
+			price[s.column + j] = (gamma > 0 ? gamma * gross[i] : 0) + extra[i];
+		}
+	for (int s = 0; s < r->tile.strips; s++) {
+		const char *a = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(r->tile.wide);
+		double *slack = state + BPG_SLACK * rows + s * BPG_LANES;
+		BY_TYPE(r->tile.wide, toll_columns_f32(F32(a), columns, price, slack), toll_columns_f64(F64(a), columns, price, slack));
+		for (int e = 0; e < BPG_LANES; e++)
+			slack[e] += r->under;
+	}
+	free(price);
+}
+
+/* ---- sparse maps ---- */
+
+/* Scatters the terms of every column: to[term] += from[column] * coef, columns in ascending order. */
+static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, int side, const char *from, char *to)
+{
+	const struct bpg_columns *k = m->hop->out, *d = m->hop->in[m->k];
+	int64_t fc = bpg_columns_in(k, &m->from.window), tc = bpg_columns_in(d, &m->to.window);
+	int64_t lane = (int64_t)lane_bytes(m->from.wide);
+
+	for (struct span s = { 0 }; next_span(k, &m->from.window, &s);)
+		for (int64_t j = 0; j < s.n; j++) {
+			int64_t i = bpg_columns_element(k, s.place + j);
+			for (int64_t t = sp->first[i]; t < sp->first[i + 1]; t++) {
+				if (sp->operand[t] != m->hop->operand[m->k])
+					continue;
+				int64_t c = bpg_columns_column(d, &m->to.window, bpg_columns_place(d, sp->index[t]));
+				if (c < 0)
+					continue;
+				for (int q = 0; q < m->from.strips; q++) {
+					const char *x = from + (q * fc + s.column + j) * lane;
+					char *y = to + (q * tc + c) * lane;
+					BY_TYPE(m->from.wide, axpy_f32(F32(y), F32(x), sp->coef[t], side),
+					        axpy_f64(F64(y), F64(x), sp->coef[t], side));
+				}
+			}
+		}
+}
+
+static void clear(const struct bpg_columns *k, const struct bpg_view_tile *t, void *tile)
+{
+	memset(tile, 0, (size_t)(t->strips * bpg_columns_in(k, &t->window)) * lane_bytes(t->wide));
+}
+
+void bpg_task_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_map *m = arg;
+
+	(void)rt;
+	clear(m->hop->in[m->k], &m->to, buffer[1]);
+	scatter(m, m->hop->terms, 0, buffer[0], buffer[1]);
+}
+
+/* Share of the state: what the planes say at the reference values, and the price of rounding their products. */
+static void charge_planes(const struct bpg_arg_map_planes *a, void *const *bounds, const double *own, const char *from, double *state)
+{
+	const struct bpg_hop *h = a->map.hop;
+	const struct bpg_columns *k = h->out;
+	int64_t rows = (int64_t)a->map.from.strips * BPG_LANES, columns = bpg_columns_in(k, &a->map.from.window);
+	double unit = a->map.from.wide ? BPG_U64 : BPG_U32;
+	double dear[BPG_LANES];
+
+	for (int q = 0; q < a->map.from.strips; q++) {
+		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES;
+
+		memset(dear, 0, sizeof dear);
+		for (struct span s = { 0 }; next_span(k, &a->map.from.window, &s);)
+			for (int64_t j = 0; j < s.n; j++) {
+				int64_t i = bpg_columns_element(k, s.place + j);
+				const struct bpg_sparse *side[2] = { h->lower, h->upper };
+				double d[2], price[2];
+
+				for (int b = 0; b < 2; b++) {
+					double at = side[b]->bias[i] - own[BPG_CENTRE * k->n + i], size = fabs(side[b]->bias[i]) + fabs(own[BPG_CENTRE * k->n + i]), gross = 0;
+					for (int64_t t = side[b]->first[i]; t < side[b]->first[i + 1]; t++) {
+						int in = 0;
+						while (h->operand[in] != side[b]->operand[t])
+							in++;
+						const double *f = bounds[in];
+						int64_t n = h->in[in]->n;
+						double c = side[b]->coef[t], x = f[BPG_CENTRE * n + side[b]->index[t]], r = f[BPG_RADIUS * n + side[b]->index[t]];
+						at += c * x;
+						size += fabs(c * x);
+						gross += fabs(c) * r;
+					}
+					d[b] = at;
+					price[b] = a->slack ? bpg_gamma((double)side[b]->most_fan + 4, unit) * gross * 1.0001
+					                      + bpg_gamma((double)(columns + 16 + side[b]->most_fan), BPG_U64) * size : 0;
+				}
+				const char *x = from + (q * columns + s.column + j) * (int64_t)lane_bytes(a->map.from.wide);
+				BY_TYPE(a->map.from.wide, plane_column_f32(F32(x), d[0], d[1], price[0], price[1], p, dear),
+				        plane_column_f64(F64(x), d[0], d[1], price[0], price[1], p, dear));
+			}
+		if (a->slack)
+			for (int e = 0; e < BPG_LANES; e++)
+				slack[e] += dear[e] * (1 + 0x1p-12) + 8 * BPG_U64 * fabs(p[e]) + h->under;
+	}
+}
+
+void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_map_planes *a = arg;
+	int nin = a->map.hop->nin;
+
+	(void)rt;
+	if (a->map.k == 0)
+		charge_planes(a, buffer + 1, buffer[0], buffer[1 + nin], buffer[2 + nin]);
+	clear(a->map.hop->in[a->map.k], &a->map.to, buffer[3 + nin]);
+	scatter(&a->map, a->map.hop->lower, 1, buffer[1 + nin], buffer[3 + nin]);
+	scatter(&a->map, a->map.hop->upper, -1, buffer[1 + nin], buffer[3 + nin]);
+}
+
+/* ---- joins ---- */
+
+void bpg_task_add(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_add *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	const double *radius = (const double *)buffer[0] + BPG_RADIUS * k->n;
+	int64_t fc = bpg_columns_in(k, &a->from.window), tc = bpg_columns_in(k, &a->to.window), rows = (int64_t)a->from.strips * BPG_LANES;
+	int64_t lane = (int64_t)lane_bytes(a->from.wide);
+	double unit = a->slack ? (a->from.wide ? BPG_U64 : BPG_U32) : 0, *state = buffer[3];
+
+	(void)rt;
+	for (int q = 0; q < a->from.strips; q++) {
+		double dear[BPG_LANES] = { 0 };
+		for (struct span s = { 0 }; next_span(k, &a->from.window, &s);)
+			for (int64_t j = 0; j < s.n; j++) {
+				int64_t c = bpg_columns_column(k, &a->to.window, s.place + j);
+				double price = unit > 0 ? unit * radius[bpg_columns_element(k, s.place + j)] : 0;
+				const char *x = (const char *)buffer[1] + (q * fc + s.column + j) * lane;
+				char *y = (char *)buffer[2] + (q * tc + c) * lane;
+				BY_TYPE(a->from.wide, add_columns_f32(F32(y), F32(x), price, dear), add_columns_f64(F64(y), F64(x), price, dear));
+			}
+		for (int e = 0; e < BPG_LANES; e++)
+			state[BPG_SLACK * rows + q * BPG_LANES + e] += dear[e] * (1 + 0x1p-20);
+	}
+}
+
+void bpg_task_copy(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_add *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	int64_t fc = bpg_columns_in(k, &a->from.window), tc = bpg_columns_in(k, &a->to.window), lane = (int64_t)lane_bytes(a->from.wide);
+
+	(void)rt;
+	if (fc != tc)
+		clear(k, &a->to, buffer[1]);
+	for (int q = 0; q < a->from.strips; q++)
+		for (struct span s = { 0 }; next_span(k, &a->from.window, &s);) {
+			int64_t c = bpg_columns_column(k, &a->to.window, s.place); /* a span lies in one row of both windows */
+			memcpy((char *)buffer[1] + (q * tc + c) * lane, (const char *)buffer[0] + (q * fc + s.column) * lane, (size_t)(s.n * lane));
+		}
+}
+
+/* ---- the end of a walk ---- */
+
+void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_concretize *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	const double *field = (const double *)buffer[0] + BPG_RADIUS * k->n;
+	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
+	double *state = buffer[2], *radius = malloc((size_t)(columns ? columns : 1) * sizeof *radius);
+
+	if (!radius) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
+		return;
+	}
+	for (struct span s = { 0 }; next_span(k, &a->tile.window, &s);)
+		for (int64_t j = 0; j < s.n; j++)
+			radius[s.column + j] = field[bpg_columns_element(k, s.place + j)];
+	for (int s = 0; s < a->tile.strips; s++) {
+		const char *x = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(a->tile.wide);
+		double *box = state + BPG_BOX * rows + s * BPG_LANES, *ball = state + BPG_BALL * rows + s * BPG_LANES;
+		BY_TYPE(a->tile.wide, concretize_columns_f32(F32(x), columns, radius, a->norm, box, ball),
+		        concretize_columns_f64(F64(x), columns, radius, a->norm, box, ball));
+	}
+	free(radius);
+}
+
+void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_finish *a = arg;
+	const double *state = buffer[0];
+	double *lb = buffer[1], gamma = bpg_gamma((double)a->terms + 16, BPG_U64);
+
+	(void)rt;
+	for (int r = 0; r < a->rows; r++) {
+		double p = state[BPG_P * a->rows + r], slack = state[BPG_SLACK * a->rows + r], far = state[BPG_BOX * a->rows + r];
+
+		if (a->norm) {
+			double ball = state[BPG_BALL * a->rows + r];
+			ball = (a->norm == 2 ? sqrt(ball) : ball) * a->radius;
+			if (!(far <= ball))
+				far = ball;
+		}
+		double bound = p - far;
+		if (a->slack)
+			bound = bpg_next_down(bound - (gamma * far + slack * (1 + 0x1p-20) + 8 * BPG_U64 * (fabs(p) + far)));
+		lb[r] = bound > -INFINITY ? bound : -INFINITY; /* NaN (0 * infinity) says nothing about the row */
+	}
+}

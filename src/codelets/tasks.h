@@ -1,0 +1,153 @@
+/* tasks.h - the bodies of shared tasks and their arguments. Buffers are listed in the order of the task. */
+#ifndef BPG_TASKS_H
+#define BPG_TASKS_H
+
+#include "codelets/hop.h"
+#include "rt/rt.h"
+
+/* State of a tile's rows: fields of `rows` doubles (rows: strips * 16). */
+enum bpg_state { BPG_P, BPG_SLACK, BPG_BOX, BPG_BALL, BPG_STATES };
+
+/* Rows of a tile at one node. */
+struct bpg_view_tile {
+	int strips;
+	bool wide;                /* double */
+	struct bpg_window window;
+};
+
+/* interval: bounds of elements first .. first+n-1 of a node from the bounds of its inputs.
+ * buffers: bounds of each variable operand (read), block of the node (write: BPG_FIELDS x n). */
+struct bpg_arg_interval {
+	const struct bpg_hop *hop;
+	int64_t first, n;
+	bool centred;             /* the centre of every input is the middle of its interval */
+	bool ibp_only;            /* skip the reference (no walk will pass) */
+};
+bpg_task_fn bpg_task_interval;
+
+/* reduce: joins blocks into the bounds of the node. buffers: blocks (read), bounds (write). */
+struct bpg_arg_join {
+	int64_t n, block;
+};
+bpg_task_fn bpg_task_join;
+
+/* planes of a unary node. buffers: bounds of x, bounds of y (read), planes (write, BPG_PLANE_FIELDS x places). */
+struct bpg_arg_planes {
+	const struct bpg_hop *hop;
+	const struct bpg_hop *producer; /* the hop of x, when its toll is charged together with the relaxation; null: not */
+	int rule;
+	bool wide, slack;
+};
+bpg_task_fn bpg_task_planes;
+
+/* gather: packs columns [c0, c1) of the input of a dense node into consecutive panels.
+ * buffers: panels (write: groups of 8 columns x K x 8 floats each). */
+struct bpg_arg_pack {
+	const struct bpg_hop *hop;
+	int64_t c0, c1;           /* columns of the input node, c0 a multiple of width */
+	int64_t width;            /* columns of a panel; the task fills as many panels as c0..c1 takes */
+};
+bpg_task_fn bpg_task_pack_dense;
+/* Packs the kernel of a convolution: per group and 8 input channels, taps x output channels of the group x 8. */
+bpg_task_fn bpg_task_pack_conv;
+
+/* start: unit rows +-e_j of a node. Dense: rows of the weight matrix over its input (then, when `planes` is set, relaxed).
+ * buffers: bounds of the node (read), [planes of the input's nonlinear node (read)], tile (write), state (write). */
+struct bpg_arg_start {
+	const struct bpg_hop *hop;
+	const int64_t *element;   /* [count] elements, both signs each when `pair`; in strips: all +, then all - */
+	int count;
+	int sides;                /* 1: lower (+), 2: upper (-), 3: both */
+	struct bpg_view_tile tile;
+	const struct bpg_hop *relax; /* hop of the input, relaxed at once; null: not */
+	bool slack;
+};
+bpg_task_fn bpg_task_start_dense;
+bpg_task_fn bpg_task_start_unit;
+
+/* start: the rows asked, over one output node. buffers: bounds (read), tile (write), state (write or read-write). */
+struct bpg_question_row;
+struct bpg_arg_question {
+	const struct bpg_hop *hop;
+	int64_t first_output;     /* of this node in the concatenated outputs */
+	const struct bpg_question_row *row;
+	int count, sides;
+	struct bpg_view_tile tile;
+	bool first, slack;
+};
+struct bpg_question_row {
+	int n;
+	const int64_t *index;     /* rising not required; an index may not stand twice */
+	const double *coef, *coef_err; /* coef_err may be null */
+	double offset, offset_err;
+};
+bpg_task_fn bpg_task_start_question;
+
+/* gemm, dense: columns [c0,c1) of the input node. buffers: panel (read), tile over v (read), tile over input (write / rw). */
+struct bpg_arg_gemm {
+	const struct bpg_hop *hop;
+	int64_t c0, c1;
+	struct bpg_view_tile from, to;
+	int pair;                 /* > 0: strips of + rows, equally many of - rows follow, opposite on columns >= mixed */
+};
+bpg_task_fn bpg_task_gemm_dense;
+/* gemm, convolution: all positions. buffers: packed kernel (read), tile over v (read), tile over input (write). */
+bpg_task_fn bpg_task_gemm_conv;
+
+/* relax in place. buffers: planes (read), tile (rw), state (rw). */
+struct bpg_arg_relax {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile tile;
+	bool slack;
+	double under;
+};
+bpg_task_fn bpg_task_relax;
+
+/* toll: slack of passing a linear node, where no relaxation charged it. buffers: bounds of v (read), tile (read), state (rw). */
+bpg_task_fn bpg_task_toll;
+
+/* map: rows over v to rows over input number k by sparse terms. buffers: tile over v (read), tile over input (write). */
+struct bpg_arg_map {
+	const struct bpg_hop *hop;
+	int k;
+	struct bpg_view_tile from, to;
+};
+bpg_task_fn bpg_task_map;
+/* The same for planes: buffers: bounds of v, bounds of each input (read), tile over v (read), state (rw), tile over input k
+ * (write). The state is charged when k == 0. */
+struct bpg_arg_map_planes {
+	struct bpg_arg_map map;
+	bool slack;
+};
+bpg_task_fn bpg_task_map_planes;
+
+/* reduce: to += from, columns matched by element. buffers: bounds of the node (read), from (read), to (rw), state (rw). */
+struct bpg_arg_add {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile from, to;
+	bool slack;
+};
+bpg_task_fn bpg_task_add;
+/* The same into a fresh tile: zero where `from` has no column. buffers: from (read), to (write). */
+bpg_task_fn bpg_task_copy;
+
+/* concretize: the share of one input (or of a node at which the walk stops) in the bound.
+ * buffers: bounds of the node (read), tile (read), state (rw). */
+struct bpg_arg_concretize {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile tile;
+	int norm;                 /* 0: box only; 1, 2: the region is a ball of this norm */
+};
+bpg_task_fn bpg_task_concretize;
+
+/* concretize, the end: lower bounds of the rows. buffers: state (read), result (write, `rows` doubles). */
+struct bpg_arg_finish {
+	int rows;
+	int norm;
+	double radius;
+	bool slack;
+	int64_t terms;            /* columns summed, for the error of the last sum */
+};
+bpg_task_fn bpg_task_finish;
+
+#endif

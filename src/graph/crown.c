@@ -1,0 +1,309 @@
+/* crown.c - the driver: nodes in topological order; intervals first, then rows for what the intervals leave open. */
+#include "graph/crown.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/lower.h"
+
+/* ---- which elements need rows ---- */
+
+static bool straddles(const struct bpg_node *v, double l, double u)
+{
+	const struct bpg_unary *f = v->layer->unary;
+	double at[4];
+
+	return l < u && f->kinks && f->kinks(l, u, v->attr, at) > 0;
+}
+
+static void want_from(const struct bpg_model *m, const struct bpg_model_node *v, const struct bpg_model_node *y, unsigned char *want)
+{
+	const double *l = bpg_field(v, BPG_LOWER), *u = bpg_field(v, BPG_UPPER);
+	const struct bpg_node *n = y->hop.v;
+
+	if (y->hop.kind != BPG_HOP_UNARY && y->hop.kind != BPG_HOP_PLANES)
+		return;
+	if (y->hop.kind == BPG_HOP_UNARY) {
+		bool kink = n->layer->traits & BPG_NEEDS_KINK;
+		for (int64_t i = 0; i < v->columns.n; i++)
+			want[i] |= kink ? straddles(n, l[i], u[i]) : l[i] < u[i];
+		return;
+	}
+	/* The choice is the layer's, from the boxes of all operands as they are now. */
+	const double **ls = bpg_calloc((size_t)n->nin + 1, sizeof *ls), **us = bpg_calloc((size_t)n->nin + 1, sizeof *us);
+	unsigned char **w = bpg_calloc((size_t)n->nin + 1, sizeof *w);
+	bool ok = ls && us && w;
+	for (int k = 0; ok && k < y->hop.nin; k++) {
+		const struct bpg_model_node *x = &m->node[y->src[k]];
+		ls[y->hop.operand[k]] = bpg_field(x, BPG_LOWER);
+		us[y->hop.operand[k]] = bpg_field(x, BPG_UPPER);
+		w[y->hop.operand[k]] = bpg_calloc((size_t)x->columns.n + 1, 1);
+		ok = w[y->hop.operand[k]] != NULL && x->bounds_t;
+	}
+	if (ok && n->layer->wants) {
+		n->layer->wants(n, ls, us, w);
+		for (int k = 0; k < y->hop.nin; k++)
+			if (y->src[k] == v->id)
+				for (int64_t i = 0; i < v->columns.n; i++)
+					want[i] |= w[y->hop.operand[k]][i];
+	} else {
+		for (int64_t i = 0; i < v->columns.n; i++)
+			want[i] |= l[i] < u[i];
+	}
+	for (int k = 0; w && k < n->nin; k++)
+		free(w[k]);
+	free(w);
+	free(ls);
+	free(us);
+}
+
+int64_t bpg_wanted(const struct bpg_model *m, const struct bpg_model_node *v, int64_t *element)
+{
+	unsigned char *want = bpg_calloc((size_t)v->columns.n + 1, 1);
+	int64_t count = 0;
+
+	for (int c = 0; want && c < v->consumers; c++)
+		want_from(m, v, &m->node[v->consumer[c]], want);
+	for (int64_t i = 0; i < v->columns.n; i++)
+		if (!want || want[i])
+			element[count++] = i;
+	free(want);
+	return count;
+}
+
+static bool has_nonlinear_reader(const struct bpg_model *m, const struct bpg_model_node *v)
+{
+	for (int c = 0; c < v->consumers; c++) {
+		enum bpg_hop_kind kind = m->node[v->consumer[c]].hop.kind;
+		if (kind == BPG_HOP_UNARY || kind == BPG_HOP_PLANES)
+			return true;
+	}
+	return false;
+}
+
+/* ---- stages ---- */
+
+static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s)
+{
+	struct bpg_wave wave = { 0 };
+	int size = 1;
+	enum bpg_status st = bpg_lower_panels(ctx, m, s);
+
+	if (!st)
+		st = bpg_stage_wave_size(ctx, m, s, &size);
+	for (int t = 0; !st && t < s->tiles; t++) {
+		struct bpg_tile *tile = &s->tile[t];
+		tile->result_t = bpg_tensor_new(m->rt, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->result, tile->result, tile->owner);
+		if (!tile->result_t)
+			st = bpg_nomem(ctx, "a tile");
+	}
+	for (int t = 0; !st && t < s->tiles; t += size) {
+		st = bpg_wave_plan(ctx, m, s, t, BPG_MIN(size, s->tiles - t), &wave);
+		m->most_bytes = BPG_MAX(m->most_bytes, m->fixed_bytes + wave.most_bytes);
+		if (!st)
+			st = bpg_lower_wave(ctx, m, s, &wave);
+	}
+	enum bpg_status waited = bpg_rt_wait(m->rt, ctx);
+	for (int t = 0; t < s->tiles; t++) {
+		bpg_tensor_release(s->tile[t].result_t);
+		s->tile[t].result_t = NULL;
+	}
+	bpg_wave_fini(&wave);
+	return waited ? waited : st;
+}
+
+/* Row number of element i's lower and upper side in a tile's results; -1: not asked. */
+static int side_row(const struct bpg_tile *t, int i, bool upper)
+{
+	if (!(t->sides & (upper ? 2 : 1)))
+		return -1;
+	return upper && t->sides == 3 ? t->strips / 2 * BPG_LANES + i : i;
+}
+
+/* The tighter of two sound bounds; a finite crossing is a fault of ours or of the machine, never a proof. */
+static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, struct bpg_model_node *v, const struct bpg_stage *s)
+{
+	int64_t n = v->columns.n;
+	double *l = v->bounds + BPG_LOWER * n, *u = v->bounds + BPG_UPPER * n, *c = v->bounds + BPG_CENTRE * n, *r = v->bounds + BPG_RADIUS * n;
+
+	for (int t = 0; t < s->tiles; t++) {
+		const struct bpg_tile *tile = &s->tile[t];
+		for (int i = 0; i < tile->count; i++) {
+			int64_t j = tile->element[i];
+			double lo = tile->result[side_row(tile, i, false)], up = -tile->result[side_row(tile, i, true)];
+			if (lo > l[j])
+				l[j] = lo;
+			if (up < u[j])
+				u[j] = up;
+			if (l[j] > u[j]) {
+				if (m->options.slack)
+					return bpg_fail(ctx, BPG_ENUMERIC, "%s: node '%s' (%s): the bounds of element %lld cross: %.17g > %.17g", m->net->path,
+					                v->hop.v->name, v->hop.v->op, (long long)j, l[j], u[j]);
+				l[j] = u[j] = (l[j] + u[j]) / 2;
+			}
+			double a = bpg_next_up(u[j] - c[j]), b = bpg_next_up(c[j] - l[j]), far = a > b ? a : b;
+			if (far < r[j])
+				r[j] = far;
+		}
+	}
+	return BPG_OK;
+}
+
+/* Rows of node v that its readers want. */
+static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool stop)
+{
+	struct bpg_arena *arena = bpg_arena_new();
+	int64_t *element = arena ? bpg_arena_alloc(arena, (size_t)v->columns.n + 1, sizeof *element) : NULL;
+	struct bpg_stage stage;
+	enum bpg_status st = element ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
+
+	if (!st) {
+		v->unstable = bpg_wanted(m, v, element);
+		if (v->unstable) {
+			st = bpg_stage_rows(ctx, m, arena, v->id, element, v->unstable, stop, &stage);
+			if (!st)
+				st = run_stage(ctx, m, &stage);
+			if (!st)
+				st = tighten(ctx, m, v, &stage);
+		}
+	}
+	bpg_arena_free(arena);
+	return st;
+}
+
+/* ---- nodes ---- */
+
+/* Interval, rows where wanted, columns, planes of one node. */
+static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	bool crown = m->options.method == BPG_METHOD_CROWN, ball = m->region->ball;
+	bool nonlinear = v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_PLANES;
+
+	if (v->hop.kind == BPG_HOP_INPUT) {
+		BPG_TRY(bpg_lower_input(ctx, m, v));
+		return v->columns_set ? BPG_OK : bpg_model_columns(ctx, m, v, NULL);
+	}
+	BPG_TRY(bpg_lower_interval(ctx, m, v));
+	bool read = has_nonlinear_reader(m, v);
+	if (!read && !nonlinear && v->columns_set)
+		return BPG_OK; /* nothing to decide: the task's result is awaited by its readers */
+	BPG_TRY(bpg_rt_wait(m->rt, ctx));
+	if (nonlinear) {
+		struct bpg_model_node *x = v->hop.kind == BPG_HOP_UNARY ? &m->node[v->src[0]] : NULL;
+		BPG_TRY(bpg_model_columns(ctx, m, v, x));
+		BPG_TRY(bpg_lower_planes(ctx, m, v));
+		if (v->hop.kind == BPG_HOP_PLANES) {
+			BPG_TRY(bpg_rt_wait(m->rt, ctx)); /* windows of walks follow the terms of its planes */
+		}
+	}
+	if (read && !v->exact) {
+		/* A ball is not a product of intervals: rows pay even where everything before is linear. */
+		if (crown || (ball && v->straight))
+			BPG_TRY(refine(ctx, m, v, !crown && !v->straight));
+	} else if (read) {
+		int64_t *element = bpg_calloc((size_t)v->columns.n + 1, sizeof *element);
+		if (element)
+			v->unstable = bpg_wanted(m, v, element);
+		free(element);
+	}
+	/* A pre-activation with one reader gets its columns from that reader. */
+	bool shared = v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;
+	if (!v->columns_set && !shared)
+		BPG_TRY(bpg_model_columns(ctx, m, v, NULL));
+	return BPG_OK;
+}
+
+/* ---- the rows asked ---- */
+
+static void rows_from_intervals(const struct bpg_model *m, const struct bpg_question_row *row, int64_t count, double *lower, double *upper)
+{
+	for (int64_t i = 0; i < count; i++) {
+		const struct bpg_question_row *q = &row[i];
+		double lo = bpg_next_down(q->offset - q->offset_err), up = bpg_next_up(q->offset + q->offset_err);
+		if (q->offset_err == 0)
+			lo = up = q->offset;
+		for (int t = 0; t < q->n; t++) {
+			int o = m->net->outputs - 1;
+			while (o > 0 && m->net->out_first[o] > q->index[t])
+				o--;
+			const struct bpg_model_node *v = &m->node[m->net->output[o]];
+			double l = bpg_field(v, BPG_LOWER)[q->index[t] - m->net->out_first[o]], u = bpg_field(v, BPG_UPPER)[q->index[t] - m->net->out_first[o]];
+			double err = q->coef_err ? q->coef_err[t] : 0, c = q->coef[t];
+			if (c == 0 && err == 0)
+				continue;
+			double a = c * l, b = c * u, far = fmax(fabs(l), fabs(u));
+			bool exact = fabs(c) == 1 && err == 0;
+			double x = fmin(a, b), y = fmax(a, b);
+			if (!exact) {
+				x = bpg_next_down(x) - err * far * (1 + 0x1p-40);
+				y = bpg_next_up(y) + err * far * (1 + 0x1p-40);
+			}
+			lo = q->n == 1 && exact && q->offset == 0 && q->offset_err == 0 ? x : bpg_next_down(lo + x);
+			up = q->n == 1 && exact && q->offset == 0 && q->offset_err == 0 ? y : bpg_next_up(up + y);
+		}
+		lower[i] = isnan(lo) ? -INFINITY : lo;
+		upper[i] = isnan(up) ? INFINITY : up;
+	}
+}
+
+enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_question_row *row, int64_t count, double *lower, double *upper)
+{
+	struct bpg_arena *arena = bpg_arena_new();
+	struct bpg_question_row *own = NULL;
+	struct bpg_stage stage;
+	enum bpg_status st = BPG_OK;
+	int sides = m->options.sides;
+
+	for (int64_t i = 0; i < count; i++)
+		lower[i] = -INFINITY, upper[i] = INFINITY;
+	if (!arena)
+		return bpg_nomem(ctx, "the rows asked");
+	if (!row) {
+		int64_t *index = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *index);
+		double *one = bpg_arena_alloc(arena, 1, sizeof *one);
+		own = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *own);
+		if (!index || !one || !own)
+			BPG_TRY_TO(bpg_nomem(ctx, "the rows asked"), out);
+		*one = 1;
+		for (int64_t i = 0; i < count; i++) {
+			index[i] = i;
+			own[i] = (struct bpg_question_row){ .n = 1, .index = &index[i], .coef = one };
+		}
+		row = own;
+	}
+	for (int v = 0; !st && v < m->nodes; v++)
+		st = settle(ctx, m, &m->node[v]);
+	if (!st)
+		st = bpg_rt_wait(m->rt, ctx);
+	if (st)
+		goto out;
+	rows_from_intervals(m, row, count, lower, upper);
+	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
+	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
+	for (int t = 0; t < stage.tiles; t++) {
+		const struct bpg_tile *tile = &stage.tile[t];
+		int64_t first = tile->row - row;
+		for (int i = 0; i < tile->count; i++) {
+			int a = side_row(tile, i, false), b = side_row(tile, i, true);
+			if (a >= 0 && tile->result[a] > lower[first + i])
+				lower[first + i] = tile->result[a];
+			if (b >= 0 && -tile->result[b] < upper[first + i])
+				upper[first + i] = -tile->result[b];
+		}
+	}
+	for (int64_t i = 0; i < count; i++) {
+		if (!(sides & 1))
+			lower[i] = -INFINITY;
+		if (!(sides & 2))
+			upper[i] = INFINITY;
+		if (lower[i] > upper[i]) {
+			if (m->options.slack)
+				BPG_TRY_TO(bpg_fail(ctx, BPG_ENUMERIC, "%s: the bounds of row %lld cross: %.17g > %.17g", m->net->path, (long long)i, lower[i], upper[i]), out);
+			lower[i] = upper[i] = (lower[i] + upper[i]) / 2;
+		}
+	}
+out:
+	bpg_arena_free(arena);
+	return st;
+}

@@ -1,0 +1,496 @@
+/* lower.c - from plan to tasks: gives every step its body, argument, buffers and access modes. Names no layer. */
+#include "graph/lower.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/sparse.h"
+
+/* Work of a block of an interval task: multiplications. */
+static const int64_t interval_block = (int64_t)1 << 20;
+enum { INTERVAL_BLOCKS = 16, PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
+static const size_t panel_bytes_most = (size_t)16 << 20;
+
+static enum bpg_status submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_task_fn *run, const void *arg, size_t bytes, int buffers,
+                              struct bpg_tensor *const *tensor, const enum bpg_access *access, int priority, int node, int tile, double flops)
+{
+	struct bpg_task t = { .kind = kind, .run = run, .arg = arg, .arg_bytes = bytes, .buffers = buffers, .tensor = tensor, .access = access,
+		              .priority = priority, .node = node, .tile = tile, .flops = flops };
+
+	m->steps++;
+	return bpg_rt_submit(m->rt, &t);
+}
+
+static enum bpg_status home(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	if (!v->bounds_t)
+		v->bounds_t = bpg_tensor_new(m->rt, (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds, v->bounds, 0);
+	return v->bounds_t ? BPG_OK : bpg_nomem(ctx, "the bounds of a node");
+}
+
+/* ---- forward ---- */
+
+enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	const struct bpg_region *g = m->region;
+	int64_t n = v->columns.n, first = m->net->in_first[v->net->input];
+	double *f = v->bounds;
+
+	for (int64_t i = 0; i < n; i++) {
+		double l = g->lo[first + i], u = g->up[first + i], c;
+
+		if (g->center)
+			c = g->center[first + i];
+		else
+			c = isinf(l) || isinf(u) ? (isinf(l) ? (isinf(u) ? 0 : u) : l) : l + (u - l) / 2;
+		/* The clip of a ball's box may leave its centre outside: any reference is right, one inside the box is better. */
+		if (!g->ball)
+			c = c < l ? l : c > u ? u : c;
+		double a = bpg_next_up(u - c), b = bpg_next_up(c - l);
+		f[BPG_LOWER * n + i] = l;
+		f[BPG_UPPER * n + i] = u;
+		f[BPG_CENTRE * n + i] = c;
+		f[BPG_RADIUS * n + i] = l == u && c == l ? 0 : a > b ? a : b;
+	}
+	return home(ctx, m, v);
+}
+
+/* Multiplications for one element of the node. */
+static double element_work(const struct bpg_model_node *v)
+{
+	const struct bpg_hop *h = &v->hop;
+
+	if (h->kind == BPG_HOP_DENSE)
+		return (double)h->dense.ins;
+	if (h->kind == BPG_HOP_CONV)
+		return 4.0 * (double)(h->conv.in_channels / h->conv.groups * h->conv.kernel[0] * h->conv.kernel[1]);
+	if (h->terms)
+		return 32.0 * ((double)h->terms->nonzeros / (double)BPG_MAX(h->terms->rows, (int64_t)1) + 1);
+	return 64;
+}
+
+enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	struct bpg_arg_interval a = { .hop = &v->hop, .n = v->columns.n };
+	int64_t n = v->columns.n, block;
+	double work = element_work(v) * (double)n;
+	struct bpg_tensor **t = bpg_calloc((size_t)v->hop.nin + INTERVAL_BLOCKS + 1, sizeof *t);
+	enum bpg_access access[INTERVAL_BLOCKS + 1], *mode = NULL;
+	enum bpg_status st = home(ctx, m, v);
+
+	mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
+	if (!t || !mode)
+		st = bpg_nomem(ctx, "a task");
+	a.centred = true;
+	for (int k = 0; !st && k < v->hop.nin; k++) {
+		const struct bpg_model_node *x = &m->node[v->src[k]];
+		t[k] = x->bounds_t;
+		mode[k] = BPG_READ;
+		a.centred = a.centred && x->hop.kind != BPG_HOP_DENSE && x->hop.kind != BPG_HOP_CONV && x->hop.kind != BPG_HOP_ELEMENT
+		            && x->hop.kind != BPG_HOP_TERMS && !(x->hop.kind == BPG_HOP_INPUT && m->region->ball);
+	}
+	if (st)
+		goto out;
+	mode[v->hop.nin] = BPG_WRITE;
+	int64_t blocks = (int64_t)BPG_MIN(work / (double)interval_block, (double)INTERVAL_BLOCKS);
+	block = blocks > 1 ? (n + blocks - 1) / blocks : n;
+	if (block >= n) {
+		t[v->hop.nin] = v->bounds_t;
+		st = submit(m, BPG_TASK_INTERVAL, bpg_task_interval, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, -1, 0);
+		goto out;
+	}
+	struct bpg_tensor *part[INTERVAL_BLOCKS + 1];
+	int parts = 0;
+	for (a.first = 0; !st && a.first < n; a.first += block) {
+		a.n = BPG_MIN(block, n - a.first);
+		part[parts] = t[v->hop.nin] = bpg_tensor_new(m->rt, (size_t)(BPG_FIELDS * a.n) * sizeof(double), NULL, 0);
+		if (!part[parts]) {
+			st = bpg_nomem(ctx, "a task");
+			break;
+		}
+		access[parts++] = BPG_READ;
+		st = submit(m, BPG_TASK_INTERVAL, bpg_task_interval, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, parts - 1, 0);
+	}
+	if (!st) {
+		struct bpg_arg_join j = { n, block };
+		part[parts] = v->bounds_t;
+		access[parts] = BPG_WRITE;
+		st = submit(m, BPG_TASK_REDUCE, bpg_task_join, &j, sizeof j, parts + 1, part, access, m->nodes, v->id, -1, 0);
+	}
+	for (int p = 0; p < parts; p++)
+		bpg_tensor_release(part[p]);
+out:
+	free(t);
+	free(mode);
+	return st;
+}
+
+/* Sparse planes live outside handles (their size is known only afterwards); the planes handle stands for them. */
+struct arg_sparse {
+	struct bpg_hop *hop;
+};
+
+static void task_sparse_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	struct bpg_hop *h = ((const struct arg_sparse *)arg)->hop;
+	const double **l = calloc((size_t)(2 * h->v->nin + 1), sizeof *l), **u = l + h->v->nin;
+
+	for (int k = 0; l && k < h->nin; k++) {
+		l[h->operand[k]] = (const double *)buffer[k] + BPG_LOWER * h->in[k]->n;
+		u[h->operand[k]] = (const double *)buffer[k] + BPG_UPPER * h->in[k]->n;
+	}
+	if (!l || !bpg_sparse_planes(h->v, l, u, &h->lower, &h->upper))
+		bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short for its planes", h->v->name, h->v->op);
+	free(l);
+}
+
+static enum bpg_status lower_sparse_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	struct arg_sparse a = { &v->hop };
+	struct bpg_tensor **t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *t);
+	enum bpg_access *mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
+	enum bpg_status st = BPG_OK;
+
+	v->planes_t = bpg_tensor_new(m->rt, 64, NULL, 0);
+	if (!t || !mode || !v->planes_t)
+		st = bpg_nomem(ctx, "the planes of a node");
+	for (int k = 0; !st && k < v->hop.nin; k++) {
+		t[k] = m->node[v->src[k]].bounds_t;
+		mode[k] = BPG_READ;
+	}
+	if (!st) {
+		t[v->hop.nin] = v->planes_t;
+		mode[v->hop.nin] = BPG_WRITE;
+		st = submit(m, BPG_TASK_PLANES, task_sparse_planes, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, -1, 0);
+	}
+	free(t);
+	free(mode);
+	return st;
+}
+
+enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	if (v->hop.kind == BPG_HOP_PLANES)
+		return lower_sparse_planes(ctx, m, v);
+	struct bpg_model_node *x = &m->node[v->src[0]];
+	bool linear = x->hop.kind != BPG_HOP_INPUT && x->hop.kind != BPG_HOP_UNARY && x->hop.kind != BPG_HOP_PLANES;
+	struct bpg_arg_planes a = { .hop = &v->hop, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack };
+	size_t bytes = (size_t)(BPG_PLANE_FIELDS * bpg_columns_places(&v->columns)) * sizeof(double);
+
+	x->charged = linear && x->consumers == 1;
+	a.producer = x->charged ? &x->hop : NULL;
+	v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
+	if (!v->planes_t)
+		return bpg_nomem(ctx, "the planes of a node");
+	m->fixed_bytes += bytes;
+	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
+	static const enum bpg_access mode[3] = { BPG_READ, BPG_READ, BPG_WRITE };
+	return submit(m, BPG_TASK_PLANES, bpg_task_planes, &a, sizeof a, 3, t, mode, m->nodes, v->id, -1, 0);
+}
+
+/* ---- weights ---- */
+
+static enum bpg_status pack_dense(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	int64_t N = bpg_columns_places(v->hop.in[0]), K = bpg_columns_places(v->hop.out);
+	int64_t width = m->options.panel > 0 ? (m->options.panel + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP : PANEL_COLUMNS;
+	struct bpg_arg_pack a = { .hop = &v->hop };
+	enum bpg_access mode[PANELS_A_TASK];
+
+	while (width > 16 && (size_t)(width * K) * sizeof(float) > panel_bytes_most)
+		width = (width / 2 + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
+	v->panel_width = a.width = width;
+	v->panel = bpg_arena_alloc(m->arena, (size_t)(N / width + 2), sizeof *v->panel);
+	if (!v->panel)
+		return bpg_nomem(ctx, "packed weights");
+	m->plan_hash = bpg_hash(m->plan_hash, (int64_t[]){ v->id, width, N, K }, 4 * sizeof(int64_t));
+	for (int64_t c = 0; c < N; c += width) {
+		int64_t columns = (BPG_MIN(width, N - c) + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
+		size_t bytes = (size_t)(columns * BPG_MAX(K, (int64_t)1)) * sizeof(float);
+		v->panel[v->panels] = bpg_tensor_new(m->rt, bytes, NULL, v->panels % m->options.owners);
+		if (!v->panel[v->panels++])
+			return bpg_nomem(ctx, "packed weights");
+		m->fixed_bytes += bytes;
+	}
+	for (int i = 0; i < PANELS_A_TASK; i++)
+		mode[i] = BPG_WRITE;
+	for (int p = 0; p < v->panels; p += PANELS_A_TASK) {
+		int n = BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
+		a.c0 = p * width;
+		a.c1 = BPG_MIN(N, (p + n) * width);
+		BPG_TRY(submit(m, BPG_TASK_GATHER, bpg_task_pack_dense, &a, sizeof a, n, v->panel + p, mode, 2 * m->nodes, v->id, p, 0));
+	}
+	return BPG_OK;
+}
+
+static enum bpg_status pack_conv(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	const struct bpg_conv *c = &v->hop.conv;
+	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
+	size_t bytes = (size_t)(c->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * ocg) * sizeof(float);
+	struct bpg_arg_pack a = { .hop = &v->hop };
+	static const enum bpg_access mode[1] = { BPG_WRITE };
+
+	v->panel = bpg_arena_alloc(m->arena, 1, sizeof *v->panel);
+	if (!v->panel || !(v->panel[0] = bpg_tensor_new(m->rt, bytes, NULL, 0)))
+		return bpg_nomem(ctx, "packed weights");
+	v->panels = 1;
+	m->fixed_bytes += bytes;
+	return submit(m, BPG_TASK_GATHER, bpg_task_pack_conv, &a, sizeof a, 1, v->panel, mode, 2 * m->nodes, v->id, 0, 0);
+}
+
+/* Underflow of one application: every product may lose 2^-150, times the radius it stands for. */
+static void set_under(struct bpg_model *m, struct bpg_model_node *v)
+{
+	double sum = 0, terms = 1;
+
+	for (int k = 0; k < v->hop.nin; k++) {
+		struct bpg_model_node *x = &m->node[v->src[k]];
+		if (x->radii == 0)
+			for (int64_t i = 0; i < x->columns.n; i++)
+				x->radii += bpg_field(x, BPG_RADIUS)[i];
+		sum += x->radii;
+	}
+	if (v->hop.kind == BPG_HOP_DENSE)
+		terms = (double)v->hop.dense.outs * 1.5 + 8;
+	else if (v->hop.kind == BPG_HOP_CONV)
+		terms = (double)(v->hop.conv.out_channels * v->hop.conv.kernel[0] * v->hop.conv.kernel[1]) * 1.5 + 8;
+	else if (v->hop.terms)
+		terms = 2.0 * v->hop.terms->most_fan + 2;
+	else if (v->hop.lower)
+		terms = 2.0 * (v->hop.lower->most_fan + v->hop.upper->most_fan) + 4;
+	v->hop.under = m->options.slack ? terms * 0x1p-149 * sum * (1 + 0x1p-20) : 0;
+}
+
+enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s)
+{
+	for (int i = 0; i < s->cone; i++) {
+		struct bpg_model_node *v = &m->node[s->visit[i]];
+
+		if (bpg_stage_ends(m, s, v->id))
+			continue;
+		if (v->hop.under == 0)
+			set_under(m, v);
+		if (v->panel)
+			continue;
+		if (v->hop.kind == BPG_HOP_DENSE)
+			BPG_TRY(pack_dense(ctx, m, v));
+		else if (v->hop.kind == BPG_HOP_CONV)
+			BPG_TRY(pack_conv(ctx, m, v));
+	}
+	return BPG_OK;
+}
+
+/* ---- waves ---- */
+
+struct lowering {
+	struct bpg_ctx *ctx;
+	struct bpg_model *m;
+	const struct bpg_stage *s;
+	const struct bpg_wave *w;
+	struct bpg_tensor **buffer, **state;
+	bool *written;
+	int first;
+};
+
+static struct bpg_view_tile view(const struct lowering *x, int b)
+{
+	const struct bpg_buffer *f = &x->w->buffer[b];
+	const struct bpg_tile *t = &x->s->tile[f->tile];
+
+	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide, .window = f->window };
+}
+
+static enum bpg_status need(struct lowering *x, int b)
+{
+	if (!x->buffer[b])
+		x->buffer[b] = bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->s->tile[x->w->buffer[b].tile].owner);
+	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
+}
+
+static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node], *own = x->s->node < 0 ? v : &m->node[x->s->node];
+	bool first = !x->state[p->tile - x->first];
+
+	if (first) {
+		x->state[p->tile - x->first] = bpg_tensor_new(m->rt, (size_t)(BPG_STATES * t->strips * BPG_LANES) * sizeof(double), NULL, t->owner);
+		if (!x->state[p->tile - x->first])
+			return bpg_nomem(x->ctx, "a tile");
+	}
+	struct bpg_tensor *state = x->state[p->tile - x->first];
+	if (x->s->node < 0) {
+		int64_t at = 0;
+		for (int o = 0; o < m->net->outputs; o++)
+			if (o == p->k)
+				at = m->net->out_first[o];
+		struct bpg_arg_question a = { .hop = &v->hop, .first_output = at, .row = t->row, .count = t->count, .sides = t->sides,
+			                      .tile = view(x, p->to), .first = first, .slack = m->options.slack };
+		struct bpg_tensor *b[] = { v->bounds_t, x->buffer[p->to], state };
+		enum bpg_access mode[] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
+		return submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .tile = view(x, p->to),
+		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack };
+	bool dense = own->hop.kind == BPG_HOP_DENSE;
+	struct bpg_tensor *b[4] = { own->bounds_t };
+	enum bpg_access mode[4] = { BPG_READ };
+	int n = 1;
+	if (a.relax)
+		mode[n] = BPG_READ, b[n++] = v->planes_t;
+	mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
+	mode[n] = BPG_WRITE, b[n++] = state;
+	return submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
+}
+
+static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+	struct bpg_arg_gemm a = { .hop = &v->hop, .from = view(x, p->from), .to = view(x, p->to) };
+	bool first = !x->written[p->to];
+	double flops;
+
+	x->written[p->to] = true;
+	if (p->kind == BPG_STEP_GEMM) {
+		int64_t K = bpg_columns_places(v->hop.out);
+		a.c0 = p->panel * v->panel_width;
+		a.c1 = BPG_MIN(bpg_columns_places(v->hop.in[0]), a.c0 + v->panel_width);
+		/* Right behind a relaxed start of both sides the rows are opposite where the planes are one. */
+		if (x->s->relaxed_start && t->sides == 3 && x->s->reads[p->node] == 1 && m->node[x->s->start[0]].src[0] == p->node)
+			a.pair = t->strips / 2;
+		flops = 2.0 * BPG_LANES * (double)(a.c1 - a.c0) * (a.pair ? a.pair * (double)(K + v->hop.out->mixed) : t->strips * (double)K);
+	} else {
+		const struct bpg_conv *c = &v->hop.conv;
+		flops = 2.0 * BPG_LANES * t->strips * (double)(bpg_columns_in(v->hop.out, &a.from.window) * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
+	}
+	struct bpg_tensor *b[] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to] };
+	enum bpg_access mode[] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE };
+	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, 3, b, mode, p->priority,
+	              p->node, p->tile, flops);
+}
+
+static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+	int nin = v->hop.nin;
+	struct bpg_arg_map_planes a = { { &v->hop, p->k, view(x, p->from), view(x, p->to) }, m->options.slack };
+	struct bpg_tensor **b = bpg_calloc((size_t)nin + 5, sizeof *b);
+	enum bpg_access *mode = bpg_calloc((size_t)nin + 5, sizeof *mode);
+	enum bpg_status st = BPG_ENOMEM;
+	int n = 0;
+
+	if (b && mode) {
+		mode[n] = BPG_READ, b[n++] = v->bounds_t;
+		for (int k = 0; k < nin; k++)
+			mode[n] = BPG_READ, b[n++] = m->node[v->src[k]].bounds_t;
+		mode[n] = BPG_READ, b[n++] = x->buffer[p->from];
+		mode[n] = BPG_READ_WRITE, b[n++] = state;
+		mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
+		mode[n] = BPG_READ, b[n++] = v->planes_t;
+		st = submit(m, BPG_TASK_RELAX, bpg_task_map_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	free(b);
+	free(mode);
+	return st;
+}
+
+static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+	const struct bpg_tile *t = &x->s->tile[p->tile];
+	struct bpg_tensor *state = x->state[p->tile - x->first];
+	bool slack = m->options.slack;
+
+	if (p->to >= 0)
+		BPG_TRY(need(x, p->to));
+	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL, *to = p->to >= 0 ? x->buffer[p->to] : NULL;
+	static const enum bpg_access r_r_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE }, r_w[] = { BPG_READ, BPG_WRITE };
+	static const enum bpg_access r_rw_rw[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE }, r_r_rw_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
+
+	switch (p->kind) {
+	case BPG_STEP_START:
+	case BPG_STEP_QUESTION:
+		return lower_start(x, p, t);
+	case BPG_STEP_GEMM:
+	case BPG_STEP_CONV:
+		return lower_gemm(x, p, t);
+	case BPG_STEP_PLANES:
+		return lower_planes_step(x, p, state);
+	case BPG_STEP_TOLL: {
+		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under };
+		struct bpg_tensor *b[] = { v->bounds_t, from, state };
+		return slack ? submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
+	}
+	case BPG_STEP_RELAX: {
+		const struct bpg_model_node *in = &m->node[v->src[0]];
+		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under + (in->charged ? in->hop.under : 0) };
+		struct bpg_tensor *b[] = { v->planes_t, from, state };
+		return submit(m, BPG_TASK_RELAX, bpg_task_relax, &a, sizeof a, 3, b, r_rw_rw, p->priority, p->node, p->tile, 0);
+	}
+	case BPG_STEP_MAP: {
+		struct bpg_arg_map a = { &v->hop, p->k, view(x, p->from), view(x, p->to) };
+		struct bpg_tensor *b[] = { from, to };
+		return submit(m, BPG_TASK_MAP, bpg_task_map, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+	}
+	case BPG_STEP_ADD: {
+		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
+		struct bpg_tensor *b[] = { v->bounds_t, from, to, state };
+		return submit(m, BPG_TASK_REDUCE, bpg_task_add, &a, sizeof a, 4, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
+	}
+	case BPG_STEP_COPY: {
+		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
+		struct bpg_tensor *b[] = { from, to };
+		return submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+	}
+	case BPG_STEP_CONCRETIZE: {
+		struct bpg_arg_concretize a = { &v->hop, view(x, p->from), x->s->stop || !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1 };
+		if (v->hop.kind != BPG_HOP_INPUT)
+			a.norm = 0;
+		struct bpg_tensor *b[] = { v->bounds_t, from, state };
+		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_concretize, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0);
+	}
+	case BPG_STEP_FINISH: {
+		bool ball = m->region->ball;
+		for (int i = 0; i < x->s->cone; i++) /* a walk that ends at other nodes too has no ball */
+			if (bpg_stage_ends(m, x->s, x->s->visit[i]) && m->node[x->s->visit[i]].hop.kind != BPG_HOP_INPUT)
+				ball = false;
+		struct bpg_arg_finish a = { .rows = t->strips * BPG_LANES, .norm = ball ? (m->region->norm == BPG_NORM_2 ? 2 : 1) : 0,
+			                    .radius = m->region->radius, .slack = slack, .terms = x->s->concretized };
+		struct bpg_tensor *b[] = { state, t->result_t };
+		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, 2, b, r_w, p->priority, -1, p->tile, 0);
+	}
+	case BPG_STEP_FREE:
+		bpg_tensor_release(x->buffer[p->from]);
+		x->buffer[p->from] = NULL;
+		return BPG_OK;
+	}
+	return BPG_OK;
+}
+
+enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
+{
+	int first = w->steps ? w->step[0].tile : 0;
+	struct lowering x = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first };
+	enum bpg_status st = BPG_OK;
+
+	x.buffer = bpg_calloc((size_t)w->buffers + 1, sizeof *x.buffer);
+	x.state = bpg_calloc((size_t)s->tiles + 1, sizeof *x.state);
+	x.written = bpg_calloc((size_t)w->buffers + 1, sizeof *x.written);
+	if (!x.buffer || !x.state || !x.written)
+		st = bpg_nomem(ctx, "a wave");
+	for (int64_t i = 0; !st && i < w->steps; i++)
+		st = lower_step(&x, &w->step[i]);
+	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
+		bpg_tensor_release(x.buffer[b]);
+	for (int t = 0; x.state && t < s->tiles; t++)
+		bpg_tensor_release(x.state[t]);
+	free(x.buffer);
+	free(x.state);
+	free(x.written);
+	return st;
+}

@@ -1,0 +1,324 @@
+/* model.c - from the network to hops: which product each node is, and in which order tiles hold its elements. */
+#include "graph/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codelets/family_unary.h"
+#include "graph/sparse.h"
+
+/* ---- groups of nodes that must share columns (an elementwise layer works in place) ---- */
+
+static int find(int *group, int i)
+{
+	while (group[i] != i)
+		i = group[i] = group[group[i]];
+	return i;
+}
+
+static bool same_grid(const struct bpg_columns *a, const struct bpg_columns *b)
+{
+	return a->channels == b->channels && a->size[0] == b->size[0] && a->size[1] == b->size[1] && a->stride[0] == b->stride[0]
+	       && (a->size[0] == 1 || a->stride[1] == b->stride[1]) && (a->size[1] == 1 || a->stride[2] == b->stride[2]);
+}
+
+/* The grid a convolution sees; false when places are not a simple function of elements. */
+static bool grid_of(int64_t n, int64_t channels, const int64_t size[2], const int64_t stride[3], struct bpg_columns *k)
+{
+	*k = (struct bpg_columns){ .grid = true, .n = n, .channels = (int32_t)channels, .size = { (int32_t)size[0], (int32_t)size[1] },
+		                   .stride = { stride[0], stride[1], stride[2] } };
+	if (channels * size[0] * size[1] != n || channels > 1 << 20 || size[0] > 1 << 20 || size[1] > 1 << 20)
+		return false;
+	bool channels_first = (size[1] == 1 || stride[2] == 1) && (size[0] == 1 || stride[1] == size[1]) && stride[0] == size[0] * size[1];
+	bool channels_last = stride[0] == 1 && (size[1] == 1 || stride[2] == channels) && (size[0] == 1 || stride[1] == channels * size[1]);
+	if (channels_last)
+		k->stride[2] = channels, k->stride[1] = channels * size[1];
+	else if (channels_first)
+		k->stride[2] = 1, k->stride[1] = size[1];
+	return channels_first || channels_last;
+}
+
+/* Every output is one input element of the same number times a coefficient, or the sum of two such. */
+static bool is_element(const struct bpg_node *v, const struct bpg_sparse *s)
+{
+	for (int k = 0; k < v->nin; k++)
+		if (!v->in[k].value && !v->in[k].absent && v->in[k].n != v->out.n)
+			return false;
+	for (int64_t i = 0; i < s->rows; i++)
+		for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+			if (s->index[t] != i)
+				return false;
+			for (int64_t q = s->first[i]; q < t; q++)
+				if (s->operand[q] == s->operand[t])
+					return false;
+		}
+	return true;
+}
+
+/* No output has two terms, and no input element is used twice. */
+static bool is_single(const struct bpg_sparse *s)
+{
+	if (s->most_fan > 1)
+		return false;
+	for (int64_t i = 0; i < s->rows; i++)
+		if (s->first[i + 1] - s->first[i] > 1)
+			return false;
+	return true;
+}
+
+static enum bpg_status node_new(struct bpg_ctx *ctx, struct bpg_model *m, int id)
+{
+	const struct bpg_net_node *nn = &m->net->node[id];
+	struct bpg_model_node *v = &m->node[id];
+	struct bpg_hop *h = &v->hop;
+	int nin = nn->v.layer ? nn->v.nin : 0;
+
+	v->net = nn;
+	v->id = id;
+	h->v = &nn->v;
+	h->out = &v->columns;
+	v->columns.n = nn->v.out.n;
+	h->in = bpg_arena_alloc(m->arena, (size_t)nin + 1, sizeof *h->in);
+	h->operand = bpg_arena_alloc(m->arena, (size_t)nin + 1, sizeof *h->operand);
+	v->src = bpg_arena_alloc(m->arena, (size_t)nin + 1, sizeof *v->src);
+	if (!h->in || !h->operand || !v->src)
+		return bpg_nomem(ctx, "the bound graph");
+	if (nn->v.out.n >= INT32_MAX)
+		return bpg_fail(ctx, BPG_EUNSUPPORTED, "%s: node '%s' (%s): a tensor of %lld elements is too large", m->net->path, nn->v.name, nn->v.op, (long long)nn->v.out.n);
+	for (int k = 0; k < nin; k++) {
+		if (nn->src[k] < 0)
+			continue;
+		h->operand[h->nin] = k;
+		h->in[h->nin] = &m->node[nn->src[k]].columns;
+		v->src[h->nin++] = nn->src[k];
+	}
+	h->kind = BPG_HOP_INPUT;
+	if (!nn->v.layer)
+		return BPG_OK;
+	if (nn->v.layer->family == BPG_UNARY)
+		h->kind = BPG_HOP_UNARY;
+	else if (nn->v.layer->family != BPG_LINEAR)
+		h->kind = BPG_HOP_PLANES;
+	else if (h->nin == 1 && nn->v.layer->dense && nn->v.layer->dense(&nn->v, &h->dense))
+		h->kind = BPG_HOP_DENSE;
+	else if (h->nin == 1 && nn->v.layer->conv && nn->v.layer->conv(&nn->v, &h->conv))
+		h->kind = BPG_HOP_CONV;
+	else
+		h->kind = BPG_HOP_TERMS;
+	if (h->kind == BPG_HOP_DENSE)
+		h->inexact = fabs(h->dense.scale) != 1 || !bpg_const_is_f32(h->dense.weight);
+	if (h->kind == BPG_HOP_CONV)
+		h->inexact = !bpg_const_is_f32(h->conv.weight);
+	return BPG_OK;
+}
+
+static enum bpg_status use_terms(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	v->hop.terms = bpg_sparse_linear(v->hop.v);
+	if (!v->hop.terms)
+		return bpg_fail(ctx, BPG_ENOMEM, "%s: node '%s' (%s): memory is short for its sparse form", m->net->path, v->hop.v->name, v->hop.v->op);
+	v->hop.kind = is_element(v->hop.v, v->hop.terms) ? BPG_HOP_ELEMENT : BPG_HOP_TERMS;
+	return BPG_OK;
+}
+
+/* Grids spread from convolutions through elementwise layers; a convolution that disagrees is taken by its terms. */
+static enum bpg_status set_grids(struct bpg_ctx *ctx, struct bpg_model *m)
+{
+	int *group = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *group);
+	struct bpg_columns *grid = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *grid);
+
+	if (!group || !grid)
+		return bpg_nomem(ctx, "the bound graph");
+	for (int i = 0; i < m->nodes; i++)
+		group[i] = i;
+	for (int i = 0; i < m->nodes; i++) {
+		struct bpg_model_node *v = &m->node[i];
+		if (v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_ELEMENT)
+			for (int k = 0; k < v->hop.nin; k++)
+				group[find(group, v->src[k])] = find(group, i);
+	}
+	for (int i = 0; i < m->nodes; i++) {
+		struct bpg_model_node *v = &m->node[i];
+		const struct bpg_conv *c = &v->hop.conv;
+		struct bpg_columns out, in;
+
+		if (v->hop.kind != BPG_HOP_CONV)
+			continue;
+		struct bpg_columns *go = &grid[find(group, i)], *gi = &grid[find(group, v->src[0])];
+		if (!grid_of(v->columns.n, c->out_channels, c->out_size, c->out_stride, &out)
+		    || !grid_of(m->node[v->src[0]].columns.n, c->in_channels, c->in_size, c->in_stride, &in)
+		    || (go->grid && !same_grid(go, &out)) || (gi->grid && !same_grid(gi, &in)) || (go == gi && !same_grid(&in, &out))) {
+			BPG_TRY(use_terms(ctx, m, v));
+			continue;
+		}
+		*go = out;
+		*gi = in;
+	}
+	for (int i = 0; i < m->nodes; i++)
+		if (grid[find(group, i)].grid) {
+			m->node[i].columns = grid[find(group, i)];
+			m->node[i].columns_set = true;
+		}
+	return BPG_OK;
+}
+
+/* Rounding of one application of each linear node. */
+static void set_gammas(struct bpg_model_node *v)
+{
+	struct bpg_hop *h = &v->hop;
+	double terms = 0, block = BPG_BLOCK;
+
+	if (h->kind == BPG_HOP_DENSE) {
+		terms = (double)h->dense.outs;
+	} else if (h->kind == BPG_HOP_CONV) {
+		terms = (double)(h->conv.out_channels / h->conv.groups * h->conv.kernel[0] * h->conv.kernel[1]);
+		block = BPG_BLOCK / 2; /* blocks are whole taps: at least half full */
+	} else if (h->kind == BPG_HOP_TERMS || h->kind == BPG_HOP_ELEMENT) {
+		double n = h->terms->unit ? h->terms->most_fan - 1 : h->terms->most_fan + 1;
+		h->gamma32 = n > 0 ? bpg_gamma(n + 1, BPG_U32) : 0;
+		h->gamma64 = n > 0 ? bpg_gamma(n + 1, BPG_U64) : 0;
+		return;
+	} else {
+		return;
+	}
+	/* A block of at most 256 products, then the blocks one after the other; pairs start a second round of blocks. */
+	double length = terms <= block ? terms + 1 : BPG_BLOCK + ceil(terms / block) + 2;
+	h->gamma32 = bpg_gamma(length + 1, BPG_U32);
+	h->gamma64 = bpg_gamma(length + 1, BPG_U64);
+}
+
+enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,
+                              const struct bpg_bound_options *options, struct bpg_model **out)
+{
+	struct bpg_model *m = bpg_calloc(1, sizeof *m);
+	enum bpg_status st = BPG_OK;
+
+	*out = NULL;
+	if (!m || !(m->arena = bpg_arena_new())) {
+		free(m);
+		return bpg_nomem(ctx, "the bound graph");
+	}
+	m->net = net;
+	m->rt = rt;
+	m->region = region;
+	m->options = *options;
+	m->nodes = net->nodes;
+	m->plan_hash = BPG_HASH_START;
+	m->node = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *m->node);
+	if (!m->node)
+		BPG_TRY_TO(bpg_nomem(ctx, "the bound graph"), fail);
+	for (int i = 0; i < m->nodes; i++) {
+		BPG_TRY_TO(node_new(ctx, m, i), fail);
+		if (m->node[i].hop.kind == BPG_HOP_TERMS)
+			BPG_TRY_TO(use_terms(ctx, m, &m->node[i]), fail);
+	}
+	BPG_TRY_TO(set_grids(ctx, m), fail);
+	for (int i = 0; i < m->nodes; i++)
+		for (int k = 0; k < m->node[i].hop.nin; k++)
+			m->node[m->node[i].src[k]].consumers++;
+	for (int i = 0; i < m->nodes; i++) {
+		struct bpg_model_node *v = &m->node[i];
+		v->consumer = bpg_arena_alloc(m->arena, (size_t)v->consumers + 1, sizeof *v->consumer);
+		v->bounds = bpg_calloc((size_t)(BPG_FIELDS * v->columns.n), sizeof *v->bounds);
+		if (!v->consumer || !v->bounds)
+			BPG_TRY_TO(bpg_nomem(ctx, "the bounds of a node"), fail);
+		m->fixed_bytes += (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
+		v->consumers = 0;
+		set_gammas(v);
+		for (int k = 0; k < v->hop.nin; k++) {
+			struct bpg_model_node *x = &m->node[v->src[k]];
+			x->consumer[x->consumers++] = i;
+		}
+		/* What is known of the interval: exact after one linear map of elements that are inputs. */
+		bool linear = v->hop.kind != BPG_HOP_UNARY && v->hop.kind != BPG_HOP_PLANES;
+		bool ball = region && region->ball;
+		v->straight = v->hop.kind == BPG_HOP_INPUT || linear;
+		v->single = v->hop.kind == BPG_HOP_INPUT || (linear && v->hop.terms && v->hop.nin == 1 && is_single(v->hop.terms));
+		bool from_single = v->hop.nin == 1;
+		for (int k = 0; k < v->hop.nin; k++) {
+			const struct bpg_model_node *x = &m->node[v->src[k]];
+			v->straight = v->straight && x->straight;
+			v->single = v->single && x->single;
+			from_single = from_single && x->single;
+		}
+		v->exact = !ball && (v->single || (linear && from_single));
+		if (v->straight && v->single && ball)
+			v->exact = true; /* one coordinate of a ball: its box is exact */
+	}
+	*out = m;
+	return BPG_OK;
+fail:
+	bpg_model_free(m);
+	return st;
+}
+
+void bpg_model_free(struct bpg_model *m)
+{
+	if (!m)
+		return;
+	for (int i = 0; m->node && i < m->nodes; i++) {
+		struct bpg_model_node *v = &m->node[i];
+		bpg_tensor_release(v->bounds_t);
+		bpg_tensor_release(v->planes_t);
+		for (int p = 0; p < v->panels; p++)
+			bpg_tensor_release(v->panel[p]);
+		bpg_sparse_free(v->hop.terms);
+		bpg_sparse_free(v->hop.lower);
+		bpg_sparse_free(v->hop.upper);
+		free(v->bounds);
+	}
+	bpg_arena_free(m->arena);
+	free(m);
+}
+
+/* ---- columns of LIST nodes ---- */
+
+enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *y, struct bpg_model_node *x)
+{
+	struct bpg_columns *k = &y->columns;
+	/* Where the pre-activation is read by others too, its columns are all that can move. */
+	const struct bpg_model_node *live = x && x->consumers > 1 ? x : y;
+	const double *r = bpg_field(live, BPG_RADIUS);
+	static const double none[2] = { NAN, NAN };
+
+	if (y->columns_set)
+		return BPG_OK;
+	if (x && x->columns_set) { /* a second nonlinear reader of x */
+		*k = x->columns;
+		k->mixed = k->count;
+		x->columns.mixed = x->columns.count;
+		y->columns_set = true;
+		return BPG_OK;
+	}
+	k->slot = bpg_arena_alloc(m->arena, (size_t)k->n + 1, sizeof *k->slot);
+	k->index = bpg_arena_alloc(m->arena, (size_t)k->n + 1, sizeof *k->index);
+	if (!k->slot || !k->index)
+		return bpg_nomem(ctx, "the columns of a node");
+	for (int64_t i = 0; i < k->n; i++)
+		k->slot[i] = -1;
+	for (int round = 0; round < 2; round++) {
+		for (int64_t i = 0; i < k->n; i++) {
+			bool mixed = false;
+			if (!(r[i] > 0))
+				continue;
+			if (x) {
+				struct bpg_planes1 p;
+				bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
+				mixed = !(p.lo_slope == p.up_slope && p.lo_bias == p.up_bias);
+			}
+			if (mixed == (round == 0)) {
+				k->slot[i] = (int32_t)k->count;
+				k->index[k->count++] = (int32_t)i;
+			}
+		}
+		if (round == 0)
+			k->mixed = k->count;
+	}
+	y->columns_set = true;
+	if (x) {
+		x->columns = *k;
+		x->columns_set = true;
+	}
+	return BPG_OK;
+}

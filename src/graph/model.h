@@ -1,0 +1,73 @@
+/* model.h - a network with what bound propagation needs at each node: hops, columns, bounds, packed weights. */
+#ifndef BPG_MODEL_H
+#define BPG_MODEL_H
+
+#include "base/options.h"
+#include "codelets/tasks.h"
+#include "net/net.h"
+#include "spec/region.h"
+
+struct bpg_model_node {
+	const struct bpg_net_node *net;
+	int id;
+	struct bpg_hop hop;
+	struct bpg_columns columns;
+	int *src;                 /* [hop.nin] nodes of the variable operands */
+	int consumers, *consumer; /* nodes, once per operand that reads this one */
+
+	double *bounds;           /* [BPG_FIELDS * n] home of bounds_t */
+	struct bpg_tensor *bounds_t, *planes_t;
+	int panels;               /* packed weights: dense: panels of panel_width columns; convolution: one */
+	int64_t panel_width;
+	struct bpg_tensor **panel;
+	double radii;             /* sum of radii, for underflow */
+	bool columns_set, charged; /* charged: its toll is part of the relaxation of its only consumer */
+	bool single;              /* every element depends on at most one input element, no two on the same */
+	bool exact;               /* its interval is exact on a box: one linear map of a `single` node */
+	bool straight;            /* only linear layers between the inputs and this node */
+	int64_t unstable;         /* elements that needed rows */
+};
+
+
+struct bpg_bound_options {
+	enum bpg_method method;
+	enum bpg_slope_rule slope;
+	bool wide;                /* --precision float64 */
+	bool slack;               /* --sound is not off */
+	int sides;                /* of the rows asked: 1 lower, 2 upper, 3 both */
+	int64_t panel;            /* columns of a panel; 0: default */
+	int64_t tile;             /* rows of a tile; 0: default */
+	int64_t wave;             /* tiles in flight; 0: default */
+	int owners;               /* --shards with placement rows; 1: single */
+	size_t memory;            /* limit in bytes, 0: none */
+};
+
+struct bpg_model {
+	const struct bpg_net *net;
+	struct bpg_rt *rt;
+	struct bpg_arena *arena;
+	const struct bpg_region *region;
+	struct bpg_bound_options options;
+	int nodes;
+	struct bpg_model_node *node;
+	uint64_t plan_hash;
+	int64_t steps;            /* tasks planned */
+	size_t fixed_bytes, most_bytes; /* predicted: bounds, planes and panels; most at any time */
+	FILE *dot;                /* steps are drawn here when set */
+};
+
+/* Does not start any work. The network, region and runtime outlive the model. */
+enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,
+                              const struct bpg_bound_options *options, struct bpg_model **model);
+void bpg_model_free(struct bpg_model *model);
+
+static inline const double *bpg_field(const struct bpg_model_node *v, enum bpg_field f)
+{
+	return v->bounds + f * v->columns.n;
+}
+
+/* Sets the columns of a LIST node from its final bounds: `rad > 0`, those with two planes first. `x` may be null: else the
+ * pre-activation that shares them. */
+enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *y, struct bpg_model_node *x);
+
+#endif

@@ -1,0 +1,505 @@
+/* plan.c - the cut into tiles, and the steps of a wave. */
+#include "graph/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of a tile: enough to reuse a panel from the second-level cache, few enough that two workers stay busy. */
+enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64 };
+static const size_t tile_bytes_most = (size_t)64 << 20;
+
+bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *s, int node)
+{
+	enum bpg_hop_kind kind = m->node[node].hop.kind;
+
+	return kind == BPG_HOP_INPUT || (s->stop && (kind == BPG_HOP_UNARY || kind == BPG_HOP_PLANES));
+}
+
+/* ---- the cone ---- */
+
+static enum bpg_status find_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s)
+{
+	unsigned char *in = bpg_arena_alloc(arena, (size_t)m->nodes + 1, 1);
+
+	s->visit = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *s->visit);
+	s->reads = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *s->reads);
+	if (!in || !s->visit || !s->reads)
+		return bpg_nomem(ctx, "the plan of a walk");
+	for (int i = 0; i < s->starts; i++) {
+		in[s->start[i]] = 1;
+		s->reads[s->start[i]]++;
+	}
+	for (int v = m->nodes - 1; v >= 0; v--) {
+		if (!in[v])
+			continue;
+		s->visit[s->cone++] = v;
+		m->plan_hash = bpg_hash(m->plan_hash, &v, sizeof v);
+		if (bpg_stage_ends(m, s, v)) {
+			s->concretized += bpg_columns_places(&m->node[v].columns);
+			continue;
+		}
+		for (int k = 0; k < m->node[v].hop.nin; k++) {
+			in[m->node[v].src[k]] = 1;
+			s->reads[m->node[v].src[k]]++;
+		}
+	}
+	return BPG_OK;
+}
+
+/* ---- tiles ---- */
+
+static size_t widest(const struct bpg_model *m, const struct bpg_stage *s)
+{
+	int64_t most = 1;
+
+	for (int i = 0; i < s->cone; i++)
+		most = BPG_MAX(most, bpg_columns_places(&m->node[s->visit[i]].columns));
+	return (size_t)most;
+}
+
+/* Elements (or rows asked) of a tile, a multiple of 16. */
+static int tile_elements(const struct bpg_model *m, const struct bpg_stage *s, int64_t count, int sides, bool wide)
+{
+	int per = sides == 3 ? 2 : 1;
+	int64_t rows = m->options.tile > 0 ? m->options.tile : TILE_ROWS;
+
+	if (m->options.tile <= 0)
+		while (rows > TILE_ROWS_LEAST && count * per < rows * 8)
+			rows /= 2;
+	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
+	while (rows > BPG_LANES * per && (size_t)rows * column > tile_bytes_most)
+		rows /= 2;
+	int64_t n = rows / per / BPG_LANES * BPG_LANES;
+	return (int)BPG_MAX(n, (int64_t)BPG_LANES);
+}
+
+static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, int count, int sides, bool wide)
+{
+	struct bpg_tile *t = &s->tile[s->tiles++];
+
+	t->count = count;
+	t->sides = sides;
+	t->wide = wide;
+	t->strips = (count + BPG_LANES - 1) / BPG_LANES * (sides == 3 ? 2 : 1);
+	t->result = bpg_arena_alloc(arena, (size_t)t->strips * BPG_LANES, sizeof *t->result);
+	return t->result ? t : NULL;
+}
+
+/* Owners take tiles in turn; the last, short one need not be alone. */
+static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
+{
+	for (int i = 0; i < s->tiles; i++) {
+		struct bpg_tile *t = &s->tile[i];
+		int64_t cut[3] = { s->node, t->count, t->sides };
+		t->owner = i % m->options.owners;
+		m->plan_hash = bpg_hash(m->plan_hash, cut, sizeof cut);
+		if (t->element)
+			m->plan_hash = bpg_hash(m->plan_hash, t->element, (size_t)t->count * sizeof *t->element);
+	}
+}
+
+struct spot {
+	int64_t window, element;
+};
+
+static int by_window(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	if (x->window != y->window)
+		return x->window < y->window ? -1 : 1;
+	return (x->element > y->element) - (x->element < y->element);
+}
+
+enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
+                               int64_t count, bool stop, struct bpg_stage *s)
+{
+	struct bpg_model_node *v = &m->node[node];
+	const struct bpg_columns *k = &v->columns;
+	bool dense = v->hop.kind == BPG_HOP_DENSE, wide = m->options.wide;
+	int edge = k->channels <= 16 ? 2 : 1; /* windows of positions whose neurons make a tile */
+	int64_t *sorted = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *sorted);
+	struct spot *spot = NULL;
+
+	memset(s, 0, sizeof *s);
+	s->node = node;
+	s->stop = stop;
+	s->starts = 1;
+	s->start = bpg_arena_alloc(arena, 1, sizeof *s->start);
+	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
+	if (!s->start || !s->tile || !sorted)
+		return bpg_nomem(ctx, "the tiles of a node");
+	s->start[0] = dense ? v->src[0] : node;
+	BPG_TRY(find_cone(ctx, m, arena, s));
+	const struct bpg_model_node *in = &m->node[s->start[0]];
+	s->relaxed_start = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
+	int most = tile_elements(m, s, count, 3, wide);
+
+	if (!k->grid || dense) {
+		memcpy(sorted, element, (size_t)count * sizeof *sorted);
+		for (int64_t i = 0; i < count; i += most) {
+			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), 3, wide);
+			if (!t)
+				return bpg_nomem(ctx, "the tiles of a node");
+			t->element = sorted + i;
+		}
+		finish_tiles(m, s);
+		return BPG_OK;
+	}
+	spot = malloc((size_t)(count + 1) * sizeof *spot);
+	if (!spot)
+		return bpg_nomem(ctx, "the tiles of a node");
+	int64_t across = (k->size[1] + edge - 1) / edge;
+	for (int64_t i = 0; i < count; i++) {
+		int64_t at = bpg_columns_place(k, element[i]) / k->channels;
+		spot[i] = (struct spot){ at / k->size[1] / edge * across + at % k->size[1] / edge, element[i] };
+	}
+	qsort(spot, (size_t)count, sizeof *spot, by_window);
+	for (int64_t i = 0; i < count; i++)
+		sorted[i] = spot[i].element;
+	enum bpg_status st = BPG_OK;
+	for (int64_t i = 0, j; i < count && !st; i = j) {
+		for (j = i; j < count && spot[j].window == spot[i].window && j - i < BPG_MAX(most, 64); j++)
+			;
+		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide);
+		if (!t) {
+			st = bpg_nomem(ctx, "the tiles of a node");
+			break;
+		}
+		int32_t y = (int32_t)(spot[i].window / across) * edge, x = (int32_t)(spot[i].window % across) * edge;
+		t->element = sorted + i;
+		t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
+	}
+	free(spot);
+	finish_tiles(m, s);
+	return st;
+}
+
+enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, const struct bpg_question_row *row,
+                                   int64_t count, bool stop, struct bpg_stage *s)
+{
+	int sides = m->options.sides;
+
+	memset(s, 0, sizeof *s);
+	s->node = -1;
+	s->stop = stop;
+	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
+	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
+	if (!s->start || !s->tile)
+		return bpg_nomem(ctx, "the tiles of the rows asked");
+	for (int i = 0; i < m->net->outputs; i++)
+		s->start[s->starts++] = m->net->output[i];
+	BPG_TRY(find_cone(ctx, m, arena, s));
+	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
+	bool wide = count <= 512 || m->options.wide;
+	int most = tile_elements(m, s, count, sides, wide);
+	for (int64_t i = 0; i < count; i += most) {
+		struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), sides, wide);
+		if (!t)
+			return bpg_nomem(ctx, "the tiles of the rows asked");
+		t->row = row + i;
+	}
+	finish_tiles(m, s);
+	return BPG_OK;
+}
+
+/* ---- windows of a tile at every node of the cone ---- */
+
+static void widen(struct bpg_window *w, const struct bpg_window *by)
+{
+	if (by->lo[0] >= by->up[0] || by->lo[1] >= by->up[1])
+		return;
+	if (w->lo[0] >= w->up[0] || w->lo[1] >= w->up[1]) {
+		*w = *by;
+		return;
+	}
+	for (int a = 0; a < 2; a++) {
+		w->lo[a] = BPG_MIN(w->lo[a], by->lo[a]);
+		w->up[a] = BPG_MAX(w->up[a], by->up[a]);
+	}
+}
+
+static struct bpg_window whole(const struct bpg_columns *k)
+{
+	return (struct bpg_window){ { 0, 0 }, { k->size[0], k->size[1] } };
+}
+
+/* Window of inputs that terms of the columns in `w` touch. */
+static struct bpg_window terms_window(const struct bpg_hop *h, int k, const struct bpg_sparse *s, const struct bpg_window *w)
+{
+	const struct bpg_columns *o = h->out, *in = h->in[k];
+	struct bpg_window r = { { 0, 0 }, { 0, 0 } };
+
+	if (!o->grid)
+		return whole(in);
+	for (int32_t y = w->lo[0]; y < w->up[0]; y++)
+		for (int32_t x = w->lo[1]; x < w->up[1]; x++)
+			for (int32_t c = 0; c < o->channels; c++) {
+				int64_t i = bpg_columns_element(o, ((int64_t)y * o->size[1] + x) * o->channels + c);
+				for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+					if (s->operand[t] != h->operand[k])
+						continue;
+					int64_t at = bpg_columns_place(in, s->index[t]) / in->channels;
+					int32_t iy = (int32_t)(at / in->size[1]), ix = (int32_t)(at % in->size[1]);
+					widen(&r, &(struct bpg_window){ { iy, ix }, { iy + 1, ix + 1 } });
+				}
+			}
+	return r;
+}
+
+static struct bpg_window conv_window(const struct bpg_conv *c, const struct bpg_window *w)
+{
+	struct bpg_window r;
+
+	for (int a = 0; a < 2; a++) {
+		int64_t lo = w->lo[a] * c->stride[a] - c->pad[a];
+		int64_t up = (w->up[a] - 1) * c->stride[a] - c->pad[a] + (c->kernel[a] - 1) * c->dilation[a] + 1;
+		r.lo[a] = (int32_t)BPG_MIN(BPG_MAX(lo, (int64_t)0), c->in_size[a]);
+		r.up[a] = (int32_t)BPG_MIN(BPG_MAX(up, (int64_t)0), c->in_size[a]);
+	}
+	return r;
+}
+
+static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, struct bpg_window *at)
+{
+	for (int i = 0; i < s->cone; i++)
+		at[s->visit[i]] = (struct bpg_window){ { 0, 0 }, { 0, 0 } };
+	for (int i = 0; i < s->starts; i++) {
+		const struct bpg_model_node *v = &m->node[s->start[i]];
+		at[v->id] = s->start[i] == s->node && v->columns.grid ? t->start : whole(&v->columns);
+	}
+	for (int i = 0; i < s->cone; i++) {
+		const struct bpg_model_node *v = &m->node[s->visit[i]];
+		const struct bpg_window *w = &at[v->id];
+
+		if (bpg_stage_ends(m, s, v->id))
+			continue;
+		for (int k = 0; k < v->hop.nin; k++) {
+			struct bpg_window *x = &at[v->src[k]];
+			const struct bpg_columns *in = v->hop.in[k];
+			struct bpg_window r;
+
+			if (!in->grid)
+				continue;
+			if (v->hop.kind == BPG_HOP_CONV)
+				r = conv_window(&v->hop.conv, w);
+			else if (v->hop.out->grid && (v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_ELEMENT))
+				r = *w;
+			else if (v->hop.kind == BPG_HOP_TERMS || v->hop.kind == BPG_HOP_ELEMENT)
+				r = terms_window(&v->hop, k, v->hop.terms, w);
+			else if (v->hop.kind == BPG_HOP_PLANES) {
+				struct bpg_window up = terms_window(&v->hop, k, v->hop.upper, w);
+				r = terms_window(&v->hop, k, v->hop.lower, w);
+				widen(&r, &up);
+			} else
+				r = whole(in);
+			widen(x, &r);
+		}
+	}
+}
+
+/* ---- steps ---- */
+
+struct writer {
+	struct bpg_ctx *ctx;
+	struct bpg_model *m;
+	const struct bpg_stage *s;
+	struct bpg_wave *w;
+	int first;
+	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
+	struct bpg_window *window; /* [tiles][nodes] */
+	size_t live;
+	enum bpg_status st;
+};
+
+#define HELD(t, v) (x->held[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+#define WINDOW(t, v) (x->window[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+
+static void step(struct writer *x, struct bpg_step s)
+{
+	struct bpg_wave *w = x->w;
+
+	if (x->st)
+		return;
+	if (!bpg_grow(&w->step, &w->step_room, w->steps + 1, sizeof *w->step)) {
+		x->st = bpg_nomem(x->ctx, "the steps of a wave");
+		return;
+	}
+	s.priority = x->m->nodes - s.node;
+	w->step[w->steps++] = s;
+	if (s.kind == BPG_STEP_FREE)
+		x->live -= w->buffer[s.from].bytes;
+}
+
+static int buffer(struct writer *x, int tile, int node)
+{
+	struct bpg_wave *w = x->w;
+	const struct bpg_tile *t = &x->s->tile[tile];
+	struct bpg_buffer b = { .node = node, .tile = tile, .window = WINDOW(tile, node) };
+
+	if (x->st)
+		return -1;
+	if (!bpg_grow(&w->buffer, &w->buffer_room, w->buffers + 1, sizeof *w->buffer)) {
+		x->st = bpg_nomem(x->ctx, "the buffers of a wave");
+		return -1;
+	}
+	b.bytes = (size_t)(t->strips * BPG_LANES * bpg_columns_in(&x->m->node[node].columns, &b.window)) * (t->wide ? sizeof(double) : sizeof(float));
+	w->buffer[w->buffers] = b;
+	x->live += b.bytes;
+	w->most_bytes = BPG_MAX(w->most_bytes, x->live);
+	return (int)w->buffers++;
+}
+
+static bool same_window(const struct bpg_columns *k, const struct bpg_window *a, const struct bpg_window *b)
+{
+	return !k->grid || !memcmp(a, b, sizeof *a);
+}
+
+/* Rows over node v are ready in buffer b: the first contribution is the node's, others are added. */
+static void deliver(struct writer *x, int tile, int v, int b)
+{
+	if (x->st)
+		return;
+	if (!same_window(&x->m->node[v].columns, &x->w->buffer[b].window, &WINDOW(tile, v)) && HELD(tile, v) < 0) {
+		int wide = buffer(x, tile, v);
+		step(x, (struct bpg_step){ BPG_STEP_COPY, v, tile, 0, 0, b, wide, 0 });
+		step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+		b = wide;
+	}
+	if (HELD(tile, v) < 0) {
+		HELD(tile, v) = b;
+		return;
+	}
+	step(x, (struct bpg_step){ BPG_STEP_ADD, v, tile, 0, 0, b, HELD(tile, v), 0 });
+	step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+}
+
+static bool is_start(const struct bpg_stage *s, int node)
+{
+	for (int i = 0; i < s->starts; i++)
+		if (s->start[i] == node)
+			return true;
+	return false;
+}
+
+/* One node for one tile, all kinds but dense (whose panels go around the tiles). */
+static void visit(struct writer *x, int tile, int id)
+{
+	const struct bpg_model_node *v = &x->m->node[id];
+	const struct bpg_hop *h = &v->hop;
+	int b = HELD(tile, id);
+
+	if (b < 0)
+		return;
+	if (bpg_stage_ends(x->m, x->s, id)) {
+		step(x, (struct bpg_step){ BPG_STEP_CONCRETIZE, id, tile, 0, 0, b, -1, 0 });
+		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+		return;
+	}
+	if (h->kind == BPG_HOP_UNARY) {
+		bool relaxed = x->s->relaxed_start && id == x->s->start[0];
+		if (!relaxed)
+			step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, -1, 0 });
+		deliver(x, tile, v->src[0], b);
+		return;
+	}
+	if (h->kind == BPG_HOP_PLANES) {
+		for (int k = 0; k < h->nin; k++) {
+			int to = buffer(x, tile, v->src[k]);
+			step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0 });
+			deliver(x, tile, v->src[k], to);
+		}
+		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+		return;
+	}
+	if (!v->charged || is_start(x->s, id)) /* a walk that begins here has met no relaxation that charged it */
+		step(x, (struct bpg_step){ BPG_STEP_TOLL, id, tile, 0, 0, b, -1, 0 });
+	if (h->kind == BPG_HOP_DENSE)
+		return;
+	if (h->kind == BPG_HOP_CONV) {
+		int to = buffer(x, tile, v->src[0]);
+		step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, 0, b, to, 0 });
+		deliver(x, tile, v->src[0], to);
+	} else {
+		for (int k = 0; k < h->nin; k++) {
+			int to = buffer(x, tile, v->src[k]);
+			step(x, (struct bpg_step){ BPG_STEP_MAP, id, tile, 0, k, b, to, 0 });
+			deliver(x, tile, v->src[k], to);
+		}
+	}
+	step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+}
+
+enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int first, int count, struct bpg_wave *w)
+{
+	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
+	size_t cells = (size_t)count * (size_t)m->nodes;
+	int *to = bpg_calloc((size_t)count + 1, sizeof *to);
+
+	w->steps = w->buffers = 0;
+	w->most_bytes = 0;
+	x->held = bpg_calloc(cells + 1, sizeof *x->held);
+	x->window = bpg_calloc(cells + 1, sizeof *x->window);
+	if (!x->held || !x->window || !to)
+		x->st = bpg_nomem(ctx, "the plan of a wave");
+	for (size_t i = 0; !x->st && i < cells; i++)
+		x->held[i] = -1;
+	for (int t = first; !x->st && t < first + count; t++) {
+		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
+		for (int i = 0; i < s->starts; i++) {
+			int b = buffer(x, t, s->start[i]);
+			step(x, (struct bpg_step){ s->node < 0 ? BPG_STEP_QUESTION : BPG_STEP_START, s->start[i], t, 0, i, -1, b, 0 });
+			deliver(x, t, s->start[i], b);
+		}
+	}
+	for (int i = 0; !x->st && i < s->cone; i++) {
+		int id = s->visit[i];
+		const struct bpg_model_node *v = &m->node[id];
+
+		for (int t = first; t < first + count; t++)
+			visit(x, t, id);
+		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, s, id))
+			continue;
+		for (int t = first; !x->st && t < first + count; t++)
+			to[t - first] = buffer(x, t, v->src[0]);
+		for (int p = 0; p < v->panels; p++)
+			for (int t = first; t < first + count; t++)
+				step(x, (struct bpg_step){ BPG_STEP_GEMM, id, t, p, 0, HELD(t, id), to[t - first], 0 });
+		for (int t = first; !x->st && t < first + count; t++) {
+			step(x, (struct bpg_step){ BPG_STEP_FREE, id, t, 0, 0, HELD(t, id), -1, 0 });
+			deliver(x, t, v->src[0], to[t - first]);
+		}
+	}
+	for (int t = first; t < first + count; t++)
+		step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, 0, -1, -1, 0 });
+	free(x->held);
+	free(x->window);
+	free(to);
+	return x->st;
+}
+
+void bpg_wave_fini(struct bpg_wave *w)
+{
+	free(w->step);
+	free(w->buffer);
+	memset(w, 0, sizeof *w);
+}
+
+enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int *tiles)
+{
+	struct bpg_wave one = { 0 };
+	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
+	enum bpg_status st = BPG_OK;
+
+	*tiles = want;
+	if (m->options.memory) {
+		st = bpg_wave_plan(ctx, m, s, 0, BPG_MIN(s->tiles, 1), &one);
+		if (!st && m->fixed_bytes + one.most_bytes > m->options.memory)
+			st = bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
+			              m->fixed_bytes + one.most_bytes);
+		else if (!st && one.most_bytes)
+			*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((m->options.memory - m->fixed_bytes) / one.most_bytes, (size_t)1));
+		bpg_wave_fini(&one);
+	}
+	return st;
+}

@@ -1,0 +1,85 @@
+/* plan.h - the walks of one wave of tiles as pure data: steps over numbered buffers.
+ *
+ * A stage asks for rows over some node (or over the outputs). Its rows are cut into tiles, tiles advance in waves; a wave
+ * is a list of steps in which every buffer is written, read and freed in order. The cut is a function of network,
+ * question and options; who runs a step, and when, is not in it. */
+#ifndef BPG_PLAN_H
+#define BPG_PLAN_H
+
+#include "graph/model.h"
+
+enum bpg_step_kind {
+	BPG_STEP_START,           /* unit rows of the start node -> to */
+	BPG_STEP_QUESTION,        /* the rows asked, over one output node -> to */
+	BPG_STEP_TOLL,            /* slack of passing `node` */
+	BPG_STEP_RELAX,           /* in place on from */
+	BPG_STEP_GEMM,            /* from -> to, panel */
+	BPG_STEP_CONV,            /* from -> to */
+	BPG_STEP_MAP,             /* from -> to, operand k */
+	BPG_STEP_PLANES,          /* the same for planes */
+	BPG_STEP_ADD,             /* to += from */
+	BPG_STEP_COPY,            /* from -> to */
+	BPG_STEP_CONCRETIZE,
+	BPG_STEP_FINISH,
+	BPG_STEP_FREE,            /* from is not needed any more */
+};
+
+struct bpg_step {
+	enum bpg_step_kind kind;
+	int node, tile, panel, k;
+	int from, to;             /* buffers, -1: none */
+	int priority;
+};
+
+struct bpg_buffer {
+	int node, tile;
+	struct bpg_window window;
+	size_t bytes;
+};
+
+struct bpg_tile {
+	const int64_t *element;   /* [count] elements of the start node */
+	const struct bpg_question_row *row; /* [count] instead, for the rows asked */
+	int count, sides, strips, owner;
+	bool wide;
+	double *result;           /* [strips * 16] lower bounds: the + sides, then (strips/2 * 16 further) the - sides */
+	struct bpg_tensor *result_t; /* handle of it while the stage runs */
+	struct bpg_window start;  /* GRID start nodes */
+};
+
+struct bpg_stage {
+	int node;                 /* start node, -1: the outputs */
+	int starts, *start;       /* start nodes */
+	bool stop;                /* end at nonlinear nodes (interval rows) */
+	bool relaxed_start;       /* dense start whose input is relaxed at once */
+	int tiles;
+	struct bpg_tile *tile;
+	/* The cone: nodes that the walk visits, falling. */
+	int cone, *visit;
+	int *reads;               /* [nodes] contributions to each from inside the cone */
+	int64_t concretized;      /* columns summed at the end */
+};
+
+struct bpg_wave {
+	int64_t steps, step_room, buffers, buffer_room;
+	struct bpg_step *step;
+	struct bpg_buffer *buffer;
+	size_t most_bytes;        /* live at most, in the order of the steps */
+};
+
+/* Cuts the rows of `node` named by element[0..count) into tiles. Elements and tiles live in the arena. */
+enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
+                               int64_t count, bool stop, struct bpg_stage *stage);
+/* The rows asked. */
+enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, const struct bpg_question_row *row,
+                                   int64_t count, bool stop, struct bpg_stage *stage);
+/* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */
+enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int first, int count, struct bpg_wave *wave);
+void bpg_wave_fini(struct bpg_wave *wave);
+/* Tiles in flight that the memory limit allows (at least 1), or BPG_ENOMEM with the least limit that works. */
+enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int *tiles);
+
+/* True when the walk ends at this node. */
+bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *stage, int node);
+
+#endif

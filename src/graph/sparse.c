@@ -1,0 +1,135 @@
+/* sparse.c - linear layers and planes as sparse matrices, by rows. */
+#include "graph/sparse.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void bpg_sparse_free(struct bpg_sparse *s)
+{
+	if (!s)
+		return;
+	free(s->first);
+	free(s->operand);
+	free(s->index);
+	free(s->coef);
+	free(s->bias);
+	free(s);
+}
+
+static struct bpg_sparse *sparse_new(int64_t rows)
+{
+	struct bpg_sparse *s = bpg_calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->rows = rows;
+	s->unit = true;
+	s->first = bpg_calloc((size_t)rows + 1, sizeof *s->first);
+	if (!s->first) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static bool append(struct bpg_sparse *s, int64_t *room, const struct bpg_terms *t)
+{
+	if (s->nonzeros + t->n > *room) {
+		int64_t want = BPG_MAX(*room * 2, s->nonzeros + t->n + 1024);
+		void *a = realloc(s->operand, (size_t)want * sizeof *s->operand);
+		if (a)
+			s->operand = a;
+		void *b = realloc(s->index, (size_t)want * sizeof *s->index);
+		if (b)
+			s->index = b;
+		void *c = realloc(s->coef, (size_t)want * sizeof *s->coef);
+		if (c)
+			s->coef = c;
+		if (!a || !b || !c)
+			return false;
+		*room = want;
+	}
+	for (int k = 0; k < t->n; k++) {
+		if (t->coef[k] == 0)
+			continue;
+		s->operand[s->nonzeros] = t->input[k];
+		s->index[s->nonzeros] = (int32_t)t->index[k];
+		s->coef[s->nonzeros] = (float)t->coef[k];
+		s->unit = s->unit && fabs(t->coef[k]) == 1;
+		s->nonzeros++;
+	}
+	return true;
+}
+
+/* Most terms that meet in one input element. */
+static bool count_fan(struct bpg_sparse *s, const struct bpg_node *v)
+{
+	for (int k = 0; k < v->nin; k++) {
+		if (v->in[k].value || v->in[k].absent)
+			continue;
+		int32_t *fan = bpg_calloc((size_t)v->in[k].n + 1, sizeof *fan);
+		if (!fan)
+			return false;
+		for (int64_t t = 0; t < s->nonzeros; t++)
+			if (s->operand[t] == k && ++fan[s->index[t]] > s->most_fan)
+				s->most_fan = fan[s->index[t]];
+		free(fan);
+	}
+	return true;
+}
+
+struct bpg_sparse *bpg_sparse_linear(const struct bpg_node *v)
+{
+	struct bpg_sparse *s = sparse_new(v->out.n);
+	struct bpg_terms t;
+	int64_t room = 0;
+	bool ok = s != NULL;
+
+	bpg_terms_init(&t);
+	for (int64_t i = 0; ok && i < v->out.n; i++) {
+		bpg_terms_reset(&t);
+		v->layer->terms(v, i, &t);
+		ok = !t.failed && append(s, &room, &t);
+		s->first[i + 1] = s->nonzeros;
+	}
+	bpg_terms_fini(&t);
+	if (ok && count_fan(s, v))
+		return s;
+	bpg_sparse_free(s);
+	return NULL;
+}
+
+bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const double *const *u, struct bpg_sparse **lower, struct bpg_sparse **upper)
+{
+	struct bpg_sparse *s[2] = { sparse_new(v->out.n), sparse_new(v->out.n) };
+	struct bpg_terms t[2];
+	int64_t room[2] = { 0, 0 };
+	bool ok = s[0] && s[1];
+
+	bpg_terms_init(&t[0]);
+	bpg_terms_init(&t[1]);
+	for (int b = 0; ok && b < 2; b++)
+		ok = (s[b]->bias = bpg_calloc((size_t)v->out.n + 1, sizeof *s[b]->bias)) != NULL;
+	for (int64_t i = 0; ok && i < v->out.n; i++) {
+		bpg_terms_reset(&t[0]);
+		bpg_terms_reset(&t[1]);
+		v->layer->planes(v, l, u, i, &t[0], &t[1]);
+		for (int b = 0; ok && b < 2; b++) {
+			ok = !t[b].failed && append(s[b], &room[b], &t[b]);
+			s[b]->bias[i] = t[b].bias;
+			s[b]->first[i + 1] = s[b]->nonzeros;
+		}
+	}
+	for (int b = 0; b < 2; b++) {
+		ok = ok && count_fan(s[b], v);
+		bpg_terms_fini(&t[b]);
+	}
+	if (!ok) {
+		bpg_sparse_free(s[0]);
+		bpg_sparse_free(s[1]);
+		return false;
+	}
+	*lower = s[0];
+	*upper = s[1];
+	return true;
+}

@@ -1,0 +1,58 @@
+/* net.h - a network in normal form.
+ *
+ * A DAG of nodes, one output tensor each, in topological order. Constants are operands, not nodes; what depends on
+ * constants alone has been folded; identities are gone. Elements of a tensor are numbered row-major; a leading batch
+ * dimension is there only where the ONNX file has it, and is 1. */
+#ifndef BPG_NET_H
+#define BPG_NET_H
+
+#include <bpgraph/layer.h>
+
+#include "base/base.h"
+
+struct bpg_net_node {
+	struct bpg_node v;        /* what layers see; v.layer is null for a network input */
+	const char *tensor;       /* ONNX name of the output tensor */
+	int *src;                 /* [v.nin] node that makes operand k, -1: constant or absent */
+	int input;                /* number of the network input, -1 otherwise */
+};
+
+struct bpg_net {
+	struct bpg_arena *arena;
+	const char *path;
+	int nodes;
+	struct bpg_net_node *node;
+	int inputs, *input;       /* nodes, in graph order */
+	int outputs, *output;     /* nodes, in graph order; a node may stand twice */
+	int64_t in_count, out_count;   /* elements, all inputs / outputs concatenated */
+	int64_t *in_first, *out_first; /* [inputs], [outputs] first element of each */
+	int64_t parameters;       /* constants of F32 or F64 in the file, elements */
+	int opset;
+	void *file;               /* the mapped file(s), closed with the network */
+	void (*close)(void *file);
+};
+
+void bpg_net_free(struct bpg_net *net);
+
+/* ---- building (src/onnx calls this) ---- */
+
+/* Finds the layer that imports an operator of the given domain ("" and "ai.onnx" are the same); null: unsupported. */
+const struct bpg_layer *bpg_layer_find(const char *domain, const char *op);
+/* Every layer, built in order of layers.am, then added ones. */
+int bpg_layer_count(void);
+const struct bpg_layer *bpg_layer_get(int i);
+
+/* ---- concrete runs ---- */
+
+/* Values of all nodes at the point x (concatenated inputs). `value[i]` is null on entry, or memory for node i's values;
+ * null ones are allocated from `arena`. */
+enum bpg_status bpg_net_eval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *x, struct bpg_arena *arena, double **value);
+/* Outputs alone, concatenated. */
+enum bpg_status bpg_net_output(struct bpg_ctx *ctx, const struct bpg_net *net, const double *x, double *y);
+enum bpg_status bpg_net_output_f32(struct bpg_ctx *ctx, const struct bpg_net *net, const float *x, float *y);
+/* Outward intervals of the outputs on a box; with lower == upper the proof that a witness holds in real arithmetic. */
+enum bpg_status bpg_net_interval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *lower, const double *upper, double *lo, double *up);
+/* Gradient of sum_j gy[j] * output[j] at the point whose node values are `value`. */
+enum bpg_status bpg_net_gradient(struct bpg_ctx *ctx, const struct bpg_net *net, double *const *value, const double *gy, double *gx);
+
+#endif

@@ -1,0 +1,107 @@
+/* pass_fold.c - nodes whose operands are constants become constants: shape arithmetic, transposed weights, fills.
+ *
+ * Values are computed in double. A file can ask for a constant of any size with a few bytes, so sizes are limited, for
+ * each constant and for all together. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "net/build.h"
+#include "net/const.h"
+
+#define MOST_ELEMENTS ((int64_t)1 << 27)
+#define MOST_TOGETHER ((int64_t)1 << 28)
+
+static enum bpg_status fail(const struct bpg_build *b, const struct bpg_node *v, enum bpg_status code, const char *what)
+{
+	char name[128], op[128];
+	return bpg_fail(b->ctx, code, "%s: node '%s' (%s): %s", b->net->path, bpg_printable(v->name, name),
+	                bpg_printable(v->op, op), what);
+}
+
+/* Operands of a node with every constant in memory: layers read constants element by element, which is no way to read a
+ * file. The copies live for one fold. */
+struct scratch {
+	struct bpg_arena *arena;
+	struct bpg_node v;
+	const double **x;
+};
+
+static bool copy_operand(struct scratch *s, int k)
+{
+	struct bpg_operand *in = &s->v.in[k];
+	if (!in->value)
+		return true;
+	if (!in->value->mem) {
+		const float *all = bpg_const_pin_f32(&(struct bpg_const){ .type = BPG_F32, .n = in->n, .fd = in->value->fd,
+		                                     .offset = in->value->offset, .arena = s->arena });
+		struct bpg_const *copy = bpg_arena_alloc(s->arena, 1, sizeof *copy);
+		if (!all || !copy)
+			return false;
+		*copy = (struct bpg_const){ .type = BPG_F32, .n = in->n, .mem = all, .fd = -1, .arena = s->arena };
+		in->value = copy;
+	}
+	/* The defaults of these families read constants from the node. */
+	if (!s->v.layer->eval && s->v.layer->family == BPG_LINEAR)
+		return true;
+	double *x = bpg_arena_alloc(s->arena, (size_t)in->n, sizeof *x);
+	if (!x)
+		return false;
+	bpg_const_read(in->value, 0, in->n, x);
+	s->x[k] = x;
+	return true;
+}
+
+static enum bpg_status prepare(struct scratch *s, const struct bpg_build *b, const struct bpg_node *v)
+{
+	s->v = *v;
+	s->v.in = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *v->in);
+	s->x = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *s->x);
+	if (!s->v.in || !s->x)
+		return bpg_nomem(b->ctx, b->net->path);
+	for (int k = 0; k < v->nin; k++) {
+		if (v->in[k].value && v->in[k].n > MOST_ELEMENTS)
+			return fail(b, v, BPG_EUNSUPPORTED, "an operand is too large to be folded; simplify the model before export");
+		s->v.in[k] = v->in[k];
+		if (!copy_operand(s, k))
+			return bpg_nomem(b->ctx, b->net->path);
+	}
+	return BPG_OK;
+}
+
+static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node *v, const double *const *x, double *y)
+{
+	enum bpg_status st = v->layer->family == BPG_CONSTANT && !v->layer->eval ? BPG_EUNSUPPORTED : bpg_node_eval(v, x, y);
+	if (st == BPG_ENOMEM)
+		return bpg_nomem(b->ctx, b->net->path);
+	if (st)
+		return fail(b, v, st, "its constant value cannot be computed");
+	for (int64_t i = 0; i < v->out.n; i++)
+		if (!isfinite(y[i]))
+			return fail(b, v, BPG_ENUMERIC, "its constant value is not finite");
+	return BPG_OK;
+}
+
+enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, struct bpg_const **value)
+{
+	int64_t n = v->out.n;
+	if (n > MOST_ELEMENTS || b->folded > MOST_TOGETHER - n)
+		return fail(b, v, BPG_EUNSUPPORTED, "its constant value is too large to be folded; simplify the model before export");
+	b->folded += n;
+
+	enum bpg_status st = BPG_OK;
+	struct scratch s = { .arena = bpg_arena_new() };
+	double *y = bpg_calloc((size_t)n, sizeof *y);
+	if (!s.arena || !y) {
+		st = bpg_nomem(b->ctx, b->net->path);
+		goto out;
+	}
+	BPG_TRY_TO(prepare(&s, b, v), out);
+	BPG_TRY_TO(evaluate(b, &s.v, s.x, y), out);
+	*value = bpg_const_from_double(b->net->arena, v->out.type, n, y);
+	if (!*value)
+		st = bpg_nomem(b->ctx, b->net->path);
+out:
+	free(y);
+	bpg_arena_free(s.arena);
+	return st;
+}

@@ -1,0 +1,109 @@
+/* load.c - an ONNX file becomes a network. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/read.h"
+
+#define MOST_LISTED 1000          /* unsupported nodes in one message */
+
+/* Appends to a malloced text; false when memory is short. */
+static bool append(char **text, int64_t *room, int64_t *n, const char *s)
+{
+	int64_t more = (int64_t)strlen(s);
+	if (!bpg_grow(text, room, *n + more + 1, 1))
+		return false;
+	memcpy(*text + *n, s, (size_t)more + 1);
+	*n += more;
+	return true;
+}
+
+/* "node 'a' (Foo)", with the domain where it is not the default one. */
+static void describe_node(const struct bpg_onnx_graph *g, int i, char *to, size_t room)
+{
+	const Onnx__NodeProto *node = g->proto->node[i];
+	char label[128], op[128], domain[128];
+	bool foreign = node->domain && *node->domain && strcmp(node->domain, "ai.onnx");
+	snprintf(to, room, "node '%s' (%s%s%s)", bpg_printable(g->label[i], label), foreign ? bpg_printable(node->domain, domain) : "",
+	         foreign ? "." : "", bpg_printable(node->op_type, op));
+}
+
+/* All unsupported nodes at once: one run shows everything that has to change. */
+static enum bpg_status check_operators(const struct bpg_onnx_graph *g)
+{
+	char *list = NULL, one[512];
+	int64_t room = 0, n = 0;
+	int found = 0;
+	bool memory = true;
+	for (int i = 0; i < g->nodes; i++) {
+		if (!g->needed[i] || bpg_onnx_supported(g->proto->node[i]) || ++found > MOST_LISTED)
+			continue;
+		describe_node(g, i, one, sizeof one);
+		memory = memory && append(&list, &room, &n, found > 1 ? ", " : "") && append(&list, &room, &n, one);
+	}
+	enum bpg_status st = BPG_OK;
+	if (found && memory)
+		st = bpg_fail(g->model->ctx, BPG_EUNSUPPORTED, "%s: %d node%s operators outside the supported set: %s%s", g->model->path, found,
+		              found > 1 ? "s use" : " uses", list, found > MOST_LISTED ? ", ..." : "");
+	else if (found)
+		st = bpg_nomem(g->model->ctx, g->model->path);
+	free(list);
+	return st;
+}
+
+static enum bpg_status add_outputs(const struct bpg_onnx_graph *g, struct bpg_build *b, const struct bpg_value *value)
+{
+	for (size_t k = 0; k < g->proto->n_output; k++) {
+		const char *name = bpg_arena_str(b->net->arena, g->proto->output[k]->name);
+		if (!name)
+			return bpg_nomem(b->ctx, b->net->path);
+		BPG_TRY(bpg_build_output(b, name, &value[g->out[k].value]));
+	}
+	return BPG_OK;
+}
+
+static enum bpg_status build(struct bpg_onnx_model *m, struct bpg_build *b, struct bpg_arena *scratch)
+{
+	struct bpg_onnx_graph g;
+	BPG_TRY(bpg_onnx_parse(m));
+	BPG_TRY(bpg_onnx_graph_init(m, scratch, &g));
+	BPG_TRY(check_operators(&g));
+	struct bpg_value *value = bpg_arena_alloc(scratch, (size_t)g.values, sizeof *value);
+	const char **why = bpg_arena_alloc(scratch, (size_t)g.nodes, sizeof *why);
+	if (!value || !why)
+		return bpg_nomem(m->ctx, m->path);
+	BPG_TRY(bpg_onnx_import(&g, b, scratch, false, value, why));
+	BPG_TRY(add_outputs(&g, b, value));
+	BPG_TRY(bpg_build_finish(b));
+	b->net->opset = m->opset;
+	b->net->parameters = m->parameters;
+	return BPG_OK;
+}
+
+enum bpg_status bpg_onnx_load(struct bpg_ctx *ctx, const char *path, struct bpg_net **net)
+{
+	struct bpg_build b = { 0 };
+	struct bpg_onnx_model m = { .ctx = ctx, .path = path };
+	struct bpg_arena *scratch = bpg_arena_new();
+	enum bpg_status st;
+
+	*net = NULL;
+	BPG_TRY_TO(bpg_build_start(&b, ctx, path), out);
+	m.arena = b.net->arena;
+	b.net->file = m.files = bpg_onnx_files_new();
+	b.net->close = bpg_onnx_files_close;
+	if (!scratch || !m.files) {
+		st = bpg_nomem(ctx, path);
+		goto out;
+	}
+	BPG_TRY_TO(bpg_onnx_open(ctx, path, m.files), out);
+	st = build(&m, &b, scratch);
+out:
+	bpg_onnx_parse_end(&m);
+	bpg_arena_free(scratch);
+	if (st)
+		bpg_net_free(b.net);
+	else
+		*net = b.net;
+	return st;
+}

@@ -1,0 +1,64 @@
+/* model.c - from file to parsed model. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "onnx/read.h"
+
+#define FIRST_OPSET 7
+#define LAST_OPSET 21
+
+/* Operators of the default domain follow one version; other domains have no operators that are supported. */
+static enum bpg_status check_opset(struct bpg_onnx_model *m)
+{
+	int64_t version = 0;
+	for (size_t i = 0; i < m->proto->n_opset_import; i++) {
+		const Onnx__OperatorSetIdProto *o = m->proto->opset_import[i];
+		if (!o->domain || !*o->domain || !strcmp(o->domain, "ai.onnx"))
+			version = o->version;
+	}
+	if (!version)
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: says no operator set version (opset_import); export the model again", m->path);
+	if (version < FIRST_OPSET || version > LAST_OPSET)
+		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: operator set %lld, supported are %d to %d; convert or export the model again",
+		                m->path, (long long)version, FIRST_OPSET, LAST_OPSET);
+	m->opset = (int)version;
+	return BPG_OK;
+}
+
+static enum bpg_status unpack(struct bpg_onnx_model *m)
+{
+	uint8_t *rest = NULL;
+	int64_t n = 0;
+	BPG_TRY(bpg_onnx_scan(m->ctx, m->path, m->map, m->size, &rest, &n));
+	m->proto = onnx__model_proto__unpack(NULL, (size_t)n, rest);
+	free(rest);
+	if (!m->proto)
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: not an ONNX model, or damaged", m->path);
+	if (!m->proto->graph)
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: holds no graph; not an ONNX model, or damaged", m->path);
+	return BPG_OK;
+}
+
+enum bpg_status bpg_onnx_parse(struct bpg_onnx_model *m)
+{
+	const struct bpg_onnx_fd *file = &m->files->file[0];
+	m->size = file->size;
+	void *map = mmap(NULL, (size_t)file->size, PROT_READ, MAP_PRIVATE, file->fd, 0);
+	if (map == MAP_FAILED)
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: cannot be mapped: %s", m->path, strerror(errno));
+	m->map = map;
+	BPG_TRY(unpack(m));
+	return check_opset(m);
+}
+
+void bpg_onnx_parse_end(struct bpg_onnx_model *m)
+{
+	if (m->proto)
+		onnx__model_proto__free_unpacked(m->proto, NULL);
+	if (m->map)
+		munmap((void *)m->map, (size_t)m->size);
+	m->proto = NULL;
+	m->map = NULL;
+}

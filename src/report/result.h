@@ -1,0 +1,49 @@
+/* result.h - what a run found, as plain data: the engine fills it, reports and the public interface read it. */
+#ifndef BPG_RESULT_H
+#define BPG_RESULT_H
+
+#include <bpgraph/bpgraph.h>
+
+#include "base/base.h"
+
+struct bpg_result_layer {
+	const char *tensor, *op;  /* the tensor that enters a nonlinear node, and that node's operator */
+	int64_t n, unstable;
+	const double *lower, *upper; /* null unless --layer-bounds */
+};
+
+/* Everything lives in the arena. */
+struct bpg_result {
+	struct bpg_arena *arena;
+	const char *network, *property; /* paths; property null: none */
+	const char *method;       /* the one that was used */
+	enum bpg_verdict verdict;
+	const char *note;         /* a remark for people, or null */
+	int64_t rows;             /* of the question */
+	const double *lower, *upper; /* infinite where not asked or not known */
+	int layers;
+	const struct bpg_result_layer *layer;
+	int64_t inputs, outputs;
+	const float *witness_in, *witness_out; /* null unless sat */
+	int64_t domains, iterations, tasks;
+	struct {
+		double total, load, bound, search;
+	} seconds;
+	int owners;
+	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
+	int64_t peak_rss_bytes;
+	int workers;
+	const char *placement, *scheduler;
+	uint64_t plan_hash, bounds_hash;
+};
+
+/* The verdict and its witness, or a line for each row; path "-": standard output. */
+enum bpg_status bpg_result_text(struct bpg_ctx *ctx, const struct bpg_result *r, const char *path);
+/* BPG_ENUMERIC when a bound or a witness is NaN: asked before anything is printed. */
+enum bpg_status bpg_result_check(struct bpg_ctx *ctx, const struct bpg_result *r);
+/* JSON to a file, "-": standard output. */
+enum bpg_status bpg_result_json(struct bpg_ctx *ctx, const struct bpg_result *r, const char *path);
+/* Exit status of the program. */
+int bpg_result_exit(const struct bpg_result *r);
+
+#endif

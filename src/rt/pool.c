@@ -1,0 +1,117 @@
+/* pool.c - see pool.h. Blocks of a size class (eighths of a power of two) are chained; fresh pages cost more than all
+ * else about a tile, so a freed block is reused while it is warm. Large blocks come straight from the system and return
+ * there. */
+#include "rt/pool.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { CLASSES = 512, LARGE = 1 << 20 };
+
+struct block {
+	struct block *next;
+};
+
+struct bpg_pool {
+	pthread_mutex_t lock;
+	size_t keep, kept;
+	struct block *first[CLASSES];
+};
+
+/* Size class of a request, and its size: 64 bytes, then eight steps for each power of two. */
+static int class_of(size_t bytes, size_t *size)
+{
+	size_t n = bytes < 64 ? 64 : bytes;
+	int e = 63 - __builtin_clzll(n);
+	size_t step = (size_t)1 << (e > 3 ? e - 3 : 0);
+	size_t rounded = (n + step - 1) & ~(step - 1);
+
+	rounded = (rounded + 63) & ~(size_t)63;
+	*size = rounded;
+	e = 63 - __builtin_clzll(rounded);
+	return (e - 6) * 8 + (int)((rounded >> (e - 3)) & 7);
+}
+
+struct bpg_pool *bpg_pool_new(size_t keep)
+{
+	struct bpg_pool *pool = calloc(1, sizeof *pool);
+
+	if (pool) {
+		pthread_mutex_init(&pool->lock, NULL);
+		pool->keep = keep;
+	}
+	return pool;
+}
+
+static void *fresh(size_t size)
+{
+	if (size < LARGE)
+		return aligned_alloc(64, size);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
+static void give_back(void *p, size_t size)
+{
+	if (size < LARGE)
+		free(p);
+	else
+		munmap(p, size);
+}
+
+void bpg_pool_free(struct bpg_pool *pool)
+{
+	if (!pool)
+		return;
+	for (int c = 0; c < CLASSES; c++)
+		while (pool->first[c]) {
+			struct block *b = pool->first[c];
+			size_t size = (size_t)8 + (size_t)(c % 8);
+
+			size <<= c / 8 + 6 - 3;
+			pool->first[c] = b->next;
+			give_back(b, size);
+		}
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+void *bpg_pool_get(struct bpg_pool *pool, size_t bytes)
+{
+	size_t size;
+	int c = class_of(bytes, &size);
+	struct block *b;
+
+	pthread_mutex_lock(&pool->lock);
+	b = pool->first[c];
+	if (b) {
+		pool->first[c] = b->next;
+		pool->kept -= size;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return b ? b : fresh(size);
+}
+
+void bpg_pool_put(struct bpg_pool *pool, void *p, size_t bytes)
+{
+	size_t size;
+	int c = class_of(bytes, &size);
+	int keep = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	if (pool->kept + size <= pool->keep) {
+		struct block *b = p;
+		b->next = pool->first[c];
+		pool->first[c] = b;
+		pool->kept += size;
+		keep = 1;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	if (!keep)
+		give_back(p, size);
+}

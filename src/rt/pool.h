@@ -1,0 +1,16 @@
+/* pool.h - memory of temporary tiles: aligned, kept for reuse by size, given back beyond a limit. */
+#ifndef BPG_POOL_H
+#define BPG_POOL_H
+
+#include <stddef.h>
+
+struct bpg_pool;
+
+/* `keep`: bytes of free blocks that are kept at most. */
+struct bpg_pool *bpg_pool_new(size_t keep);
+void bpg_pool_free(struct bpg_pool *pool);
+/* 64-byte aligned; content undefined. Null when memory is short. */
+void *bpg_pool_get(struct bpg_pool *pool, size_t bytes);
+void bpg_pool_put(struct bpg_pool *pool, void *p, size_t bytes);
+
+#endif

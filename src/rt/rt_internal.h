@@ -1,0 +1,65 @@
+/* rt_internal.h - shared by the files of rt. */
+#ifndef BPG_RT_INTERNAL_H
+#define BPG_RT_INTERNAL_H
+
+#include <pthread.h>
+#include <starpu.h>
+#include <stdatomic.h>
+
+#include "rt/pool.h"
+#include "rt/rt.h"
+
+enum { BPG_MAX_WORKERS = STARPU_NMAXWORKERS + 1 };
+
+struct bpg_record {
+	enum bpg_task_kind kind;
+	int node, tile;
+	double start, end;
+};
+
+struct bpg_worker {
+	struct bpg_rt_stats stats;
+	struct bpg_record *record;
+	int64_t records, room;
+} __attribute__((aligned(64)));
+
+struct bpg_rt {
+	struct bpg_rt_options options;
+	const char *scheduler;
+	char folder[512];
+	int workers, owners;
+	double started;
+	struct starpu_codelet codelet[BPG_TASK_KINDS];
+	struct bpg_pool *pool;
+	_Atomic size_t *bytes, *peak;     /* [owners] registered data */
+	atomic_int stop, running;
+	_Atomic int64_t submitted, ended;
+	pthread_mutex_t lock;             /* guards fault, message, ending */
+	pthread_cond_t wake;
+	pthread_t watchdog;
+	bool watching, ending;
+	enum bpg_status fault;
+	char message[512];
+	struct bpg_worker worker[BPG_MAX_WORKERS];
+};
+
+/* StarPU's view of a tensor on one memory node. */
+struct bpg_block {
+	uintptr_t ptr;
+	size_t bytes;
+	struct bpg_rt *rt;
+	int owner;
+};
+
+struct bpg_tensor {
+	starpu_data_handle_t handle;
+	struct bpg_rt *rt;
+	size_t bytes;
+	int owner;
+	bool home;
+};
+
+void bpg_rt_trampoline(void *descr[], void *arg);
+void bpg_rt_count(struct bpg_rt *rt, int owner, size_t bytes, bool add);
+
+#endif

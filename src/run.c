@@ -1,0 +1,198 @@
+/* run.c - one question from start to end: runtime, bounds or verdict, result. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <bpgraph/bpgraph.h>
+
+#include "bab/decide.h"
+#include "base/options.h"
+#include "graph/crown.h"
+#include "graph/fill.h"
+#include "report/output.h"
+#include "report/result.h"
+#include "spec/question.h"
+
+struct run {
+	struct bpg_ctx *ctx;
+	const struct bpg_net *net;
+	const struct bpg_question *q;
+	const struct bpg_options *o;
+	struct bpg_rt *rt;
+	struct bpg_bound_options bound;
+	struct bpg_result *r;
+	double deadline;
+};
+
+static void set_bound_options(struct run *x)
+{
+	const struct bpg_options *o = x->o;
+	static const int sides[] = { [BPG_SIDES_BOTH] = 3, [BPG_SIDES_LOWER] = 1, [BPG_SIDES_UPPER] = 2 };
+
+	x->bound = (struct bpg_bound_options){
+		.method = o->method == BPG_METHOD_AUTO ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
+		.slope = (enum bpg_slope_rule)o->slope,
+		.wide = o->precision == BPG_PRECISION_F64,
+		.slack = o->sound != BPG_SOUND_OFF,
+		.sides = sides[o->sides],
+		.panel = o->panel,
+		.tile = o->tile,
+		.wave = o->wave,
+		.owners = (int)o->shards,
+		.memory = (size_t)o->memory,
+	};
+}
+
+/* Bounds of the rows of a question without a property. */
+static enum bpg_status bounds(struct run *x)
+{
+	struct bpg_result *r = x->r;
+	struct bpg_model *m = NULL;
+	struct bpg_question_row *row = NULL;
+	double *lo, *up;
+	enum bpg_status st;
+
+	r->rows = x->q->C ? x->q->rows : x->net->out_count;
+	lo = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *lo);
+	up = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *up);
+	if (!lo || !up)
+		return bpg_nomem(x->ctx, "the result");
+	r->lower = lo;
+	r->upper = up;
+	for (int64_t i = 0; i < r->rows; i++)
+		lo[i] = -INFINITY, up[i] = INFINITY;
+	if (x->q->C) {
+		int64_t n = x->net->out_count, *index = bpg_arena_alloc(r->arena, (size_t)n + 1, sizeof *index);
+		row = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *row);
+		if (!row || !index)
+			return bpg_nomem(x->ctx, "the rows asked");
+		for (int64_t j = 0; j < n; j++)
+			index[j] = j;
+		for (int64_t i = 0; i < r->rows; i++)
+			row[i] = (struct bpg_question_row){ .n = (int)n, .index = index, .coef = x->q->C + i * n, .offset = x->q->d[i],
+				                            .coef_err = x->q->C_err ? x->q->C_err + i * n : NULL,
+				                            .offset_err = x->q->d_err ? x->q->d_err[i] : 0 };
+	}
+	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &x->bound, &m));
+	double start = bpg_now();
+	st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
+	r->seconds.bound = bpg_now() - start;
+	r->verdict = st == BPG_ECANCELLED ? BPG_VERDICT_TIMEOUT : BPG_VERDICT_BOUNDS;
+	if (st == BPG_ECANCELLED)
+		st = BPG_OK;
+	if (!st)
+		st = bpg_result_fill(x->ctx, r, m, x->o->layer_bounds);
+	bpg_model_free(m);
+	return st;
+}
+
+static void finish(struct run *x)
+{
+	struct bpg_result *r = x->r;
+	struct rusage use;
+	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak);
+
+	if (peak)
+		for (int i = 0; i < r->owners; i++)
+			peak[i] = (int64_t)bpg_rt_peak_bytes(x->rt, i);
+	r->peak_bytes = peak;
+	getrusage(RUSAGE_SELF, &use);
+	r->peak_rss_bytes = (int64_t)use.ru_maxrss * 1024;
+	r->workers = bpg_rt_workers(x->rt);
+	r->scheduler = bpg_arena_str(r->arena, bpg_rt_scheduler(x->rt));
+	r->seconds.total = bpg_now() - bpg_process_start();
+}
+
+static const char *node_name(const void *arg, int node)
+{
+	const struct bpg_net *net = arg;
+
+	return node < net->nodes ? net->node[node].tensor : "";
+}
+
+static enum bpg_status write_trace(struct run *x)
+{
+	FILE *to;
+
+	BPG_TRY(bpg_output_open(x->ctx, x->o->trace, &to));
+	enum bpg_status st = bpg_rt_trace_write(x->rt, to, node_name, x->net);
+	return bpg_output_close(x->ctx, x->o->trace, to, !st);
+}
+
+/* Where the time of the workers went. */
+static void print_stats(const struct run *x)
+{
+	struct bpg_rt_stats s;
+	double busy = 0, cpu = 0, wall = x->r->seconds.bound + x->r->seconds.search;
+
+	bpg_rt_stats(x->rt, &s);
+	for (int k = 0; k < BPG_TASK_KINDS; k++)
+		busy += s.seconds[k], cpu += s.cpu[k];
+	for (int k = 0; k < BPG_TASK_KINDS; k++)
+		if (s.tasks[k])
+			fprintf(stderr, "bpgraph: %-10s %8lld tasks %9.4f s %5.1f %% of CPU time\n", bpg_task_kind_name((enum bpg_task_kind)k),
+			        (long long)s.tasks[k], s.seconds[k], cpu > 0 ? 100 * s.cpu[k] / cpu : 0);
+	if (s.flops > 0)
+		fprintf(stderr, "bpgraph: products   %.2f GFLOP, %.1f GFLOP/s of gemm CPU time\n", 1e-9 * s.flops, 1e-9 * s.flops / BPG_MAX(s.cpu[BPG_TASK_GEMM], 1e-9));
+	fprintf(stderr, "bpgraph: bound %.4f s on %d workers, %.1f %% of it outside tasks\n", wall, x->r->workers,
+	        wall > 0 ? 100 * (1 - busy / (wall * x->r->workers)) : 0);
+}
+
+static enum bpg_status start(struct run *x)
+{
+	struct bpg_rt_options rt = { .owners = (int)x->o->shards, .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
+		                     .cancel = x->o->cancel };
+
+	return bpg_rt_start(x->ctx, &rt, &x->rt);
+}
+
+enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
+                        struct bpg_result **result)
+{
+	struct bpg_options defaults;
+	struct run x = { .ctx = ctx, .net = net, .q = q, .o = options };
+	struct bpg_arena *arena = bpg_arena_new();
+	enum bpg_status st = BPG_OK;
+
+	*result = NULL;
+	bpg_options_init(&defaults);
+	if (!x.o)
+		x.o = &defaults;
+	x.r = arena ? bpg_arena_alloc(arena, 1, sizeof *x.r) : NULL;
+	if (!x.r)
+		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
+	*x.r = (struct bpg_result){ .arena = arena, .owners = (int)x.o->shards, .inputs = net->in_count, .outputs = net->out_count };
+	x.r->network = bpg_arena_str(arena, net->path);
+	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
+	set_bound_options(&x);
+	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : "crown";
+	x.r->placement = x.o->placement == BPG_PLACEMENT_ROWS || (x.o->placement == BPG_PLACEMENT_AUTO && x.o->shards > 1) ? "rows" : "single";
+	x.r->seconds.load = bpg_now() - bpg_process_start();
+	if (x.o->timeout > 0)
+		x.deadline = bpg_process_start() + x.o->timeout;
+	BPG_TRY_TO(start(&x), out);
+	if (q->spec) {
+		struct bpg_decide d = { .ctx = ctx, .net = net, .spec = q->spec, .rt = x.rt, .bound = x.bound, .attack = x.o->attack == BPG_ATTACK_ON,
+			                .seed = (uint64_t)x.o->seed, .layer_bounds = x.o->layer_bounds, .result = x.r };
+		st = bpg_decide(&d);
+	} else {
+		st = bounds(&x);
+	}
+	if (!st && x.r->verdict == BPG_VERDICT_TIMEOUT && !(x.deadline > 0 && bpg_now() >= x.deadline))
+		x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
+	if (!st)
+		finish(&x);
+	if (!st && x.o->trace)
+		st = write_trace(&x);
+	if (x.o->verbose && !x.o->quiet)
+		print_stats(&x);
+	bpg_rt_stop(x.rt);
+out:
+	bpg_options_fini(&defaults);
+	if (st)
+		bpg_arena_free(arena);
+	else
+		*result = x.r;
+	return st;
+}

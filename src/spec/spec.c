@@ -1,0 +1,64 @@
+/* spec.c - does a point meet a property? Rounded so that a yes is a yes in real arithmetic. */
+#include "spec/spec.h"
+
+#include "spec/directed.h"
+
+void bpg_spec_free(struct bpg_spec *spec)
+{
+	if (spec)
+		bpg_arena_free(spec->arena);
+}
+
+static bool inside(const struct bpg_box *box, const double *x)
+{
+	for (int64_t i = 0; i < box->n; i++)
+		if (!(x[i] >= box->in_lo[i] && x[i] <= box->in_up[i]))
+			return false;
+	return true;
+}
+
+/* Upper end of c*y over c in [cl, cu], y in [lo, up]; an exact zero coefficient is zero even where y is infinite. */
+static double term_up(double cl, double cu, double lo, double up)
+{
+	if (cl == 0 && cu == 0)
+		return 0;
+	double a = bpg_mul_up(cl, lo), b = bpg_mul_up(cl, up), c = bpg_mul_up(cu, lo), d = bpg_mul_up(cu, up);
+	if (isnan(a) || isnan(b) || isnan(c) || isnan(d))
+		return INFINITY;
+	return fmax(fmax(a, b), fmax(c, d));
+}
+
+/* The row holds for every y of the box. */
+static bool row_holds(const struct bpg_row *r, const double *lo, const double *up)
+{
+	double s = bpg_add_up(r->offset, r->offset_err);
+	for (int i = 0; i < r->n; i++) {
+		double cl = bpg_add_down(r->coef[i], -r->coef_err[i]), cu = bpg_add_up(r->coef[i], r->coef_err[i]);
+		s = bpg_add_up(s, term_up(cl, cu, lo[r->index[i]], up[r->index[i]]));
+	}
+	return r->strict ? s < 0 : s <= 0;    /* false for NaN */
+}
+
+bool bpg_disjunct_rows_hold(const struct bpg_disjunct *d, const double *lo, const double *up)
+{
+	for (int i = 0; i < d->rows; i++)
+		if (!row_holds(&d->row[i], lo, up))
+			return false;
+	return true;
+}
+
+bool bpg_spec_holds(const struct bpg_spec *spec, const double *x, const double *lo, const double *up)
+{
+	/* Neighbours often share their box. */
+	const struct bpg_box *last = NULL;
+	bool in = false;
+	for (int64_t i = 0; i < spec->disjuncts; i++) {
+		const struct bpg_disjunct *d = &spec->disjunct[i];
+		if (d->box != last)
+			in = inside(d->box, x);
+		last = d->box;
+		if (in && bpg_disjunct_rows_hold(d, lo, up))
+			return true;
+	}
+	return false;
+}
