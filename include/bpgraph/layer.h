@@ -227,7 +227,6 @@ enum bpg_traits {
 	BPG_SELECT = 32,          /* LINEAR: every output is one input element, 0 or a constant */
 	BPG_NEEDS_KINK = 64,      /* needs tight bounds only of inputs whose interval contains a kink */
 	BPG_NEEDS_SMOOTH = 128,   /* needs tight bounds of every input that is not constant */
-	BPG_NEEDS_CHOICE = 256,   /* needs tight bounds of inputs that `wants` names */
 };
 
 struct bpg_rng;
@@ -284,8 +283,6 @@ struct bpg_layer {
 
 	/* GENERAL */
 	bpg_planes_fn *planes;
-	/* BPG_NEEDS_CHOICE: marks want[k][j] where a tighter bound of element j of operand k would change a plane. */
-	void (*wants)(const struct bpg_node *v, const double *const *l, const double *const *u, unsigned char *const *want);
 
 	/* Random legal instance, required for the tests. UNARY default: bpg_sample_box. CONSTANT layers need none. */
 	void (*sample)(struct bpg_rng *rng, struct bpg_sample *s);

@@ -6,7 +6,9 @@
 
 void *bpg_calloc(size_t count, size_t size)
 {
-	/* calloc checks the product; a count of 0 must not look like a failure. */
+	if (size && count > PTRDIFF_MAX / size)
+		return NULL;
+	/* A count of 0 must not look like a failure. */
 	return calloc(count ? count : 1, size ? size : 1);
 }
 

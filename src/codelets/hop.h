@@ -127,6 +127,7 @@ struct bpg_hop {
 	bool inexact;             /* DENSE: coefficients as held differ from the true ones by a relative u32 */
 	struct bpg_sparse *terms; /* ELEMENT, TERMS */
 	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final */
+	int block;                /* DENSE, CONV: products summed from zero, then added; at most BPG_BLOCK */
 	double gamma32, gamma64;  /* rounding of one application, relative to GROSS */
 	double under;             /* slack of one application by underflow: (terms) * 2^-149 * sum of radii */
 };

@@ -21,6 +21,9 @@ static enum bpg_status averagepool_import(const struct bpg_import *im, struct bp
 	const struct bpg_shape *x = &v->in[0].shape;
 	BPG_TRY(bpg_sliding_import(im, x, NULL, &g->s));
 	BPG_TRY(bpg_sliding_place(im, &g->s, bpg_import_int(im, "ceil_mode", 0) != 0));
+	if (bpg_sliding_ambiguous(&g->s))
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "auto_pad with dilations or strides that runtimes read in two ways; re-export "
+		                                             "with explicit pads");
 	for (int a = 0; a < 2; a++)
 		if (g->s.pad[a] > (g->s.kernel[a] - 1) * g->s.dilation[a] || g->s.pad_end[a] > (g->s.kernel[a] - 1) * g->s.dilation[a])
 			return bpg_import_fail(im, BPG_EFILE, "pads are larger than the window");
@@ -72,7 +75,7 @@ static void averagepool_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	struct bpg_sliding g;
 	int axes = 1 + (int)bpg_rng_below(rng, 2);
 	bpg_sample_op(s, "AveragePool", 19);
-	bpg_sliding_sample(rng, s, axes, &g);
+	bpg_sliding_sample(rng, s, axes, &g, true);
 	bpg_sample_int(s, "ceil_mode", bpg_rng_below(rng, 2));
 	bpg_sample_int(s, "count_include_pad", bpg_rng_below(rng, 2));
 	bpg_sample_ints(s, "kernel_shape", axes, g.kernel + 2 - axes);

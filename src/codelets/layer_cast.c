@@ -7,14 +7,40 @@
 /* Numbers of the ONNX data types. */
 enum { FLOAT = 1, UINT8 = 2, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64, BFLOAT16 = 16 };
 
+/* The integers of a type; what does not fit is converted in many ways. */
+static bool fits(int64_t to, double x)
+{
+	static const struct {
+		double lo, up;
+	} range[] = { [UINT8] = { 0, 255 }, [INT8] = { -128, 127 }, [UINT16] = { 0, 65535 }, [INT16] = { -32768, 32767 },
+		      [INT32] = { -0x1p31, 0x1p31 - 1 }, [INT64] = { -0x1p63, 0x1p63 }, [UINT32] = { 0, 0x1p32 - 1 },
+		      [UINT64] = { 0, 0x1p63 } };
+	return trunc(x) >= range[to].lo && trunc(x) <= range[to].up;
+}
+
+static enum bpg_status check_values(const struct bpg_import *im, const struct bpg_operand *in, int64_t to)
+{
+	double block[256];
+	for (int64_t i = 0; i < in->n; i += 256) {
+		int64_t n = in->n - i < 256 ? in->n - i : 256;
+		bpg_const_read(in->value, i, n, block);
+		for (int64_t k = 0; k < n; k++)
+			if (!fits(to, block[k]))
+				return bpg_import_fail(im, BPG_EUNSUPPORTED, "%g does not fit the integer type", block[k]);
+	}
+	return BPG_OK;
+}
+
 static enum bpg_status cast_import(const struct bpg_import *im, struct bpg_node *v)
 {
 	BPG_TRY(bpg_import_operands(im, v, 1, 1));
+	const struct bpg_operand *in = &v->in[0];
 	int64_t *to = bpg_import_alloc(im, 1, sizeof *to);
 	if (!to)
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
 	v->attr = to;
 	*to = bpg_import_int(im, "to", 0);
+	v->out.shape = in->shape;
 	switch (*to) {
 	case DOUBLE:
 		v->out.type = BPG_F64;
@@ -22,15 +48,18 @@ static enum bpg_status cast_import(const struct bpg_import *im, struct bpg_node 
 	case FLOAT: case FLOAT16: case BFLOAT16:
 		v->out.type = BPG_F32;
 		break;
-	case UINT8: case INT8: case UINT16: case INT16: case INT32: case INT64: case UINT32: case UINT64: case BOOL:
+	case UINT8: case INT8: case UINT16: case INT16: case INT32: case INT64: case UINT32: case UINT64:
+		if (in->value)
+			BPG_TRY(check_values(im, in, *to));
+		v->out.type = BPG_I64;
+		break;
+	case BOOL:
 		v->out.type = BPG_I64;
 		break;
 	default:
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "cast to ONNX type %lld", (long long)*to);
 	}
-	v->out.shape = v->in[0].shape;
-	bool integer = v->out.type == BPG_I64 && v->in[0].type != BPG_I64;
-	if (!v->in[0].value && (integer || *to == BOOL || *to == FLOAT16 || *to == BFLOAT16))
+	if (!in->value && *to != FLOAT && *to != DOUBLE && (*to != INT64 || in->type != BPG_I64))
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "cast of a tensor that depends on the input to an integer, bool or 16-bit type");
 	return BPG_OK;
 }

@@ -199,5 +199,5 @@ static const struct bpg_unary clip_unary = {
 	.kinks = clip_kinks,
 };
 
-BPG_UNARY_LAYER(clip, .ops = "Clip", .traits = BPG_MONOTONE | BPG_PIECEWISE | BPG_NEEDS_KINK, .import = clip_import,
+BPG_UNARY_LAYER(clip, .ops = "Clip", .traits = BPG_MONOTONE | BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import = clip_import,
                 .unary = &clip_unary, .sample = clip_sample);

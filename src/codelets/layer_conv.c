@@ -105,7 +105,7 @@ static void conv_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	int axes = 1 + (int)bpg_rng_below(rng, 2);
 	int64_t groups = 1 + bpg_rng_below(rng, 3), per = 1 + bpg_rng_below(rng, 3), outs = groups * (1 + bpg_rng_below(rng, 3));
 	bpg_sample_op(s, "Conv", 11);
-	bpg_sliding_sample(rng, s, axes, &g);
+	bpg_sliding_sample(rng, s, axes, &g, false);
 	bpg_sample_int(s, "group", groups);
 	int64_t batch = bpg_rng_below(rng, 4) ? 1 : 2;
 	int64_t x[4] = { batch, groups * per, g.in[2 - axes], g.in[1] }, w[4] = { outs, per, g.kernel[2 - axes], g.kernel[1] };

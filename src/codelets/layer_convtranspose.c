@@ -125,7 +125,7 @@ static void convtranspose_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	int axes = 1 + (int)bpg_rng_below(rng, 2);
 	int64_t groups = 1 + bpg_rng_below(rng, 2), per = 1 + bpg_rng_below(rng, 3), outs = 1 + bpg_rng_below(rng, 3);
 	bpg_sample_op(s, "ConvTranspose", 11);
-	bpg_sliding_sample(rng, s, axes, &g);
+	bpg_sliding_sample(rng, s, axes, &g, false);
 	bpg_sample_int(s, "group", groups);
 	int64_t extra[2] = { bpg_rng_below(rng, g.stride[2 - axes]), bpg_rng_below(rng, g.stride[1]) }, shape[2];
 	for (int a = 0; a < axes; a++)

@@ -328,20 +328,6 @@ static void maxpool_planes(const struct bpg_node *v, const double *const *l, con
 	upper->bias = fmax(bpg_line_above(s.u, 0, c, s.u), bpg_line_above(s.second, 0, c, l1));
 }
 
-static void maxpool_wants(const struct bpg_node *v, const double *const *l, const double *const *u, unsigned char *const *want)
-{
-	for (int64_t o = 0; o < v->out.n; o++) {
-		struct standing s = standing_of(v, l[0], u[0], o);
-		struct window w = window_of(v, o);
-		int64_t j;
-		if (s.exact)
-			continue;
-		while (window_next(&w, &j))
-			if (upper_of(u[0], j) > s.l)
-				want[0][j] = 1;
-	}
-}
-
 /* ---- tests ---- */
 
 static void maxpool_sample(struct bpg_rng *rng, struct bpg_sample *s)
@@ -373,7 +359,7 @@ static void maxpool_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	bpg_sample_variable(s, 2 + n, dim);
 }
 
-BPG_GENERAL_LAYER(maxpool, .ops = "MaxPool", .traits = BPG_PIECEWISE | BPG_CONVEX | BPG_NEEDS_CHOICE,
+BPG_GENERAL_LAYER(maxpool, .ops = "MaxPool", .traits = BPG_PIECEWISE | BPG_CONVEX | BPG_NEEDS_SMOOTH,
                   .import = maxpool_import, .eval = maxpool_eval, .eval_f32 = maxpool_eval_f32,
                   .interval = maxpool_interval, .gradient = maxpool_gradient, .planes = maxpool_planes,
-                  .wants = maxpool_wants, .sample = maxpool_sample);
+                  .sample = maxpool_sample);

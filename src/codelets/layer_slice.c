@@ -49,6 +49,9 @@ static enum bpg_status slice_import(const struct bpg_import *im, struct bpg_node
 		BPG_TRY(bpg_import_axis(im, named >= 0 ? axes[i] : i, in->rank, &axis));
 		if (by == 0)
 			return bpg_import_fail(im, BPG_EFILE, "a step of 0");
+		if (by < 0 && (end[i] == INT32_MAX || end[i] == INT64_MAX))
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "a negative step to the end INT_MAX, which runtimes read in two ways; "
+			                                             "end at INT_MIN");
 		if (cut[axis])
 			return bpg_import_fail(im, BPG_EFILE, "axis %d is given twice", axis);
 		cut[axis] = true;
@@ -74,7 +77,7 @@ static void slice_sample(struct bpg_rng *rng, struct bpg_sample *s)
 		step[i] = attribute || bpg_rng_below(rng, 2) ? 1 : bpg_rng_below(rng, 7) - 3;
 		step[i] = step[i] ? step[i] : -1;
 		start[i] = bpg_rng_below(rng, 10) - 5;
-		end[i] = bpg_rng_below(rng, 3) ? bpg_rng_below(rng, 12) - 6 : extreme[bpg_rng_below(rng, 4)];
+		end[i] = bpg_rng_below(rng, 3) ? bpg_rng_below(rng, 12) - 6 : extreme[(step[i] < 0) + 2 * bpg_rng_below(rng, 2)];
 	}
 	bpg_sample_op(s, "Slice", attribute ? 9 : 13);
 	if (attribute) {

@@ -96,6 +96,16 @@ enum bpg_status bpg_sliding_place(const struct bpg_import *im, struct bpg_slidin
 	return BPG_OK;
 }
 
+bool bpg_sliding_ambiguous(const struct bpg_sliding *s)
+{
+	for (int a = 2 - s->axes; a < 2; a++) {
+		int64_t outs = (s->in[a] + s->stride[a] - 1) / s->stride[a];
+		if (s->mode >= BPG_PAD_SAME_UPPER && (s->dilation[a] != 1 || (outs - 1) * s->stride[a] + s->kernel[a] < s->in[a]))
+			return true;
+	}
+	return false;
+}
+
 void bpg_sliding_shape(const struct bpg_sliding *s, int64_t n, int64_t c, struct bpg_shape *out)
 {
 	*out = (struct bpg_shape){ .rank = 2 + s->axes, .dim = { n, c } };
@@ -103,7 +113,7 @@ void bpg_sliding_shape(const struct bpg_sliding *s, int64_t n, int64_t c, struct
 		out->dim[2 + a] = s->out[2 - s->axes + a];
 }
 
-void bpg_sliding_sample(struct bpg_rng *rng, struct bpg_sample *s, int axes, struct bpg_sliding *g)
+void bpg_sliding_sample(struct bpg_rng *rng, struct bpg_sample *s, int axes, struct bpg_sliding *g, bool pool)
 {
 	static const char *const mode[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER" };
 	int64_t stride[2], dilation[2], pads[4];
@@ -121,7 +131,7 @@ void bpg_sliding_sample(struct bpg_rng *rng, struct bpg_sample *s, int axes, str
 	}
 	bpg_sample_ints(s, "strides", axes, stride);
 	bpg_sample_ints(s, "dilations", axes, dilation);
-	if (bpg_rng_below(rng, 2))
+	if (bpg_rng_below(rng, 2) || (pool && bpg_sliding_ambiguous(g)))
 		g->mode = BPG_PAD_NOTSET;
 	if (g->mode == BPG_PAD_NOTSET)
 		bpg_sample_ints(s, "pads", 2 * axes, pads);

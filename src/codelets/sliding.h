@@ -22,10 +22,14 @@ enum bpg_status bpg_sliding_import(const struct bpg_import *im, const struct bpg
 /* Sets pads under auto_pad, and out, for a window that reads the input (Conv, pools). ceil: the last window may hang over. */
 enum bpg_status bpg_sliding_place(const struct bpg_import *im, struct bpg_sliding *s, bool ceil);
 
+/* auto_pad SAME of a pool where runtimes differ: dilated, or leaving inputs out at the border. After place. */
+bool bpg_sliding_ambiguous(const struct bpg_sliding *s);
+
 /* Output shape [n, c, out...]. */
 void bpg_sliding_shape(const struct bpg_sliding *s, int64_t n, int64_t c, struct bpg_shape *out);
 
-/* Random sizes for tests: fills stride, dilation, kernel, pads and a legal input; sets the attributes but kernel_shape. */
-void bpg_sliding_sample(struct bpg_rng *rng, struct bpg_sample *s, int axes, struct bpg_sliding *g);
+/* Random sizes for tests: fills stride, dilation, kernel, pads and a legal input; sets the attributes but kernel_shape.
+ * pool: nothing ambiguous. */
+void bpg_sliding_sample(struct bpg_rng *rng, struct bpg_sample *s, int axes, struct bpg_sliding *g, bool pool);
 
 #endif

@@ -29,7 +29,7 @@ void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	}
 	for (int64_t k = 0; ok && k < K; k++)
 		row[k] = (int32_t)bpg_columns_element(out, k);
-	if (!ok)
+	if (!ok || !n)
 		goto out;
 #define PACKED(k, c) (((float *)buffer[(c) / a->width])[((c) % a->width / BPG_GROUP * K + (k)) * BPG_GROUP + (c) % BPG_GROUP])
 	if (d->stride_in == 1) {
@@ -286,15 +286,15 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	bool wide = a->from.wide;
 	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]);
 	int64_t size = wide ? sizeof(double) : sizeof(float), from = K * BPG_LANES, to = N * BPG_LANES;
-	int64_t mixed = a->pair ? a->hop->out->mixed : 0;
+	int64_t block = a->hop->block, mixed = a->pair ? a->hop->out->mixed : 0;
 	const float *W = buffer[0];
 	char *C = (char *)buffer[2] + a->c0 * BPG_LANES * size;
 	bool begun = false;
 
 	(void)rt;
 	/* Pair: rows +e and -e of a neuron are opposite on the columns that are not mixed; one product serves both. */
-	for (int64_t k = mixed; a->pair && k < K; k += BPG_BLOCK) {
-		struct bpg_run run = { k, k, (int)BPG_MIN(K - k, (int64_t)BPG_BLOCK) };
+	for (int64_t k = mixed; a->pair && k < K; k += block) {
+		struct bpg_run run = { k, k, (int)BPG_MIN(K - k, block) };
 		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
 			product(wide, a->pair, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP, C + (c - a->c0) * BPG_LANES * size, to,
 			        (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
@@ -311,8 +311,8 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 			for (int64_t i = 0; i < n; i++)
 				((float *)(void *)y)[i] = -((const float *)(const void *)x)[i];
 	}
-	for (int64_t k = 0, end = a->pair ? mixed : K; k < end; k += BPG_BLOCK) {
-		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, (int64_t)BPG_BLOCK) };
+	for (int64_t k = 0, end = a->pair ? mixed : K; k < end; k += block) {
+		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, block) };
 		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
 			product(wide, a->from.strips, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP,
 			        C + (c - a->c0) * BPG_LANES * size, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
@@ -330,7 +330,7 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	bool wide = a->from.wide;
 	int64_t size = wide ? sizeof(double) : sizeof(float);
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
-	int64_t groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP, each = BPG_MAX((int64_t)1, BPG_BLOCK / ocg);
+	int64_t groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP, block = a->hop->block, each = BPG_MAX((int64_t)1, block / ocg);
 	const struct bpg_window *f = &a->from.window, *t = &a->to.window;
 	int64_t from = bpg_columns_in(a->hop->out, f) * BPG_LANES, to = bpg_columns_in(a->hop->in[0], t) * BPG_LANES;
 	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
@@ -367,15 +367,15 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 					for (int i = 0; i < runs;) {
 						struct bpg_run cut[BPG_BLOCK];
 						int cuts = 0;
-						if (ocg <= BPG_BLOCK) {
-							int64_t block = tap[i] / each;
-							for (; i < runs && tap[i] / each == block; i++)
+						if (ocg <= block) {
+							int64_t part = tap[i] / each;
+							for (; i < runs && tap[i] / each == part; i++)
 								cut[cuts++] = (struct bpg_run){ run[i].a + g * ocg, tap[i] * ocg, (int)ocg };
 							product(wide, a->from.strips, buffer[1], from, cut, cuts, W, D, to, columns, begun);
 							begun = true;
 						} else {
-							for (int64_t k = 0; k < ocg; k += BPG_BLOCK) {
-								cut[0] = (struct bpg_run){ run[i].a + g * ocg + k, tap[i] * ocg + k, (int)BPG_MIN(ocg - k, (int64_t)BPG_BLOCK) };
+							for (int64_t k = 0; k < ocg; k += block) {
+								cut[0] = (struct bpg_run){ run[i].a + g * ocg + k, tap[i] * ocg + k, (int)BPG_MIN(ocg - k, block) };
 								product(wide, a->from.strips, buffer[1], from, cut, 1, W, D, to, columns, begun);
 								begun = true;
 							}

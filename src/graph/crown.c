@@ -17,45 +17,16 @@ static bool straddles(const struct bpg_node *v, double l, double u)
 	return l < u && f->kinks && f->kinks(l, u, v->attr, at) > 0;
 }
 
-static void want_from(const struct bpg_model *m, const struct bpg_model_node *v, const struct bpg_model_node *y, unsigned char *want)
+static void want_from(const struct bpg_model_node *v, const struct bpg_model_node *y, unsigned char *want)
 {
 	const double *l = bpg_field(v, BPG_LOWER), *u = bpg_field(v, BPG_UPPER);
-	const struct bpg_node *n = y->hop.v;
+	const struct bpg_layer *layer = y->hop.v->layer;
 
 	if (y->hop.kind != BPG_HOP_UNARY && y->hop.kind != BPG_HOP_PLANES)
 		return;
-	if (y->hop.kind == BPG_HOP_UNARY) {
-		bool kink = n->layer->traits & BPG_NEEDS_KINK;
-		for (int64_t i = 0; i < v->columns.n; i++)
-			want[i] |= kink ? straddles(n, l[i], u[i]) : l[i] < u[i];
-		return;
-	}
-	/* The choice is the layer's, from the boxes of all operands as they are now. */
-	const double **ls = bpg_calloc((size_t)n->nin + 1, sizeof *ls), **us = bpg_calloc((size_t)n->nin + 1, sizeof *us);
-	unsigned char **w = bpg_calloc((size_t)n->nin + 1, sizeof *w);
-	bool ok = ls && us && w;
-	for (int k = 0; ok && k < y->hop.nin; k++) {
-		const struct bpg_model_node *x = &m->node[y->src[k]];
-		ls[y->hop.operand[k]] = bpg_field(x, BPG_LOWER);
-		us[y->hop.operand[k]] = bpg_field(x, BPG_UPPER);
-		w[y->hop.operand[k]] = bpg_calloc((size_t)x->columns.n + 1, 1);
-		ok = w[y->hop.operand[k]] != NULL && x->bounds_t;
-	}
-	if (ok && n->layer->wants) {
-		n->layer->wants(n, ls, us, w);
-		for (int k = 0; k < y->hop.nin; k++)
-			if (y->src[k] == v->id)
-				for (int64_t i = 0; i < v->columns.n; i++)
-					want[i] |= w[y->hop.operand[k]][i];
-	} else {
-		for (int64_t i = 0; i < v->columns.n; i++)
-			want[i] |= l[i] < u[i];
-	}
-	for (int k = 0; w && k < n->nin; k++)
-		free(w[k]);
-	free(w);
-	free(ls);
-	free(us);
+	bool kink = y->hop.kind == BPG_HOP_UNARY && (layer->traits & BPG_NEEDS_KINK);
+	for (int64_t i = 0; i < v->columns.n; i++)
+		want[i] |= kink ? straddles(y->hop.v, l[i], u[i]) : l[i] < u[i];
 }
 
 int64_t bpg_wanted(const struct bpg_model *m, const struct bpg_model_node *v, int64_t *element)
@@ -64,7 +35,7 @@ int64_t bpg_wanted(const struct bpg_model *m, const struct bpg_model_node *v, in
 	int64_t count = 0;
 
 	for (int c = 0; want && c < v->consumers; c++)
-		want_from(m, v, &m->node[v->consumer[c]], want);
+		want_from(v, &m->node[v->consumer[c]], want);
 	for (int64_t i = 0; i < v->columns.n; i++)
 		if (!want || want[i])
 			element[count++] = i;
@@ -150,24 +121,27 @@ static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, s
 	return BPG_OK;
 }
 
-/* Rows of node v that its readers want. */
-static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool stop)
+/* Counts what the readers of v want tighter, and with `rows` bounds it by a walk. */
+static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool rows)
 {
 	struct bpg_arena *arena = bpg_arena_new();
 	int64_t *element = arena ? bpg_arena_alloc(arena, (size_t)v->columns.n + 1, sizeof *element) : NULL;
 	struct bpg_stage stage;
 	enum bpg_status st = element ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
+	int64_t count;
 
-	if (!st) {
-		v->unstable = bpg_wanted(m, v, element);
-		if (v->unstable) {
-			st = bpg_stage_rows(ctx, m, arena, v->id, element, v->unstable, stop, &stage);
-			if (!st)
-				st = run_stage(ctx, m, &stage);
-			if (!st)
-				st = tighten(ctx, m, v, &stage);
-		}
-	}
+	if (st)
+		goto out;
+	count = v->unstable = bpg_wanted(m, v, element);
+	if (m->options.method != BPG_METHOD_CROWN) /* intervals go on from here: every element counts */
+		for (count = 0; count < v->columns.n; count++)
+			element[count] = count;
+	if (!rows || !count)
+		goto out;
+	BPG_TRY_TO(bpg_stage_rows(ctx, m, arena, v->id, element, count, false, &stage), out);
+	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
+	st = tighten(ctx, m, v, &stage);
+out:
 	bpg_arena_free(arena);
 	return st;
 }
@@ -177,7 +151,7 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 /* Interval, rows where wanted, columns, planes of one node. */
 static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
-	bool crown = m->options.method == BPG_METHOD_CROWN, ball = m->region->ball;
+	bool crown = m->options.method == BPG_METHOD_CROWN;
 	bool nonlinear = v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_PLANES;
 
 	if (v->hop.kind == BPG_HOP_INPUT) {
@@ -197,21 +171,14 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 			BPG_TRY(bpg_rt_wait(m->rt, ctx)); /* windows of walks follow the terms of its planes */
 		}
 	}
-	if (read && !v->exact) {
-		/* A ball is not a product of intervals: rows pay even where everything before is linear. */
-		if (crown || (ball && v->straight))
-			BPG_TRY(refine(ctx, m, v, !crown && !v->straight));
-	} else if (read) {
-		int64_t *element = bpg_calloc((size_t)v->columns.n + 1, sizeof *element);
-		if (element)
-			v->unstable = bpg_wanted(m, v, element);
-		free(element);
-	}
-	/* A pre-activation with one reader gets its columns from that reader. */
-	bool shared = v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;
+	/* Dense with one nonlinear reader: its columns are those of the reader, which come when its own bounds are final (its
+	 * rows start one node further down). All others need theirs now, as a walk may start here. */
+	bool shared = v->hop.kind == BPG_HOP_DENSE && v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;
 	if (!v->columns_set && !shared)
 		BPG_TRY(bpg_model_columns(ctx, m, v, NULL));
-	return BPG_OK;
+	/* A ball is not a product of intervals: there rows pay even where everything before is linear. */
+	bool rows = read && !v->exact && (crown || (m->region->ball && v->straight));
+	return read ? refine(ctx, m, v, rows) : BPG_OK;
 }
 
 /* ---- the rows asked ---- */

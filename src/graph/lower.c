@@ -205,9 +205,9 @@ static enum bpg_status pack_dense(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	if (!v->panel)
 		return bpg_nomem(ctx, "packed weights");
 	m->plan_hash = bpg_hash(m->plan_hash, (int64_t[]){ v->id, width, N, K }, 4 * sizeof(int64_t));
-	for (int64_t c = 0; c < N; c += width) {
+	for (int64_t c = 0; c < N || c == 0; c += width) { /* one even where no column is left: the walk goes on */
 		int64_t columns = (BPG_MIN(width, N - c) + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
-		size_t bytes = (size_t)(columns * BPG_MAX(K, (int64_t)1)) * sizeof(float);
+		size_t bytes = (size_t)BPG_MAX(columns * K, (int64_t)1) * sizeof(float);
 		v->panel[v->panels] = bpg_tensor_new(m->rt, bytes, NULL, v->panels % m->options.owners);
 		if (!v->panel[v->panels++])
 			return bpg_nomem(ctx, "packed weights");

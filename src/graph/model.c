@@ -163,29 +163,31 @@ static enum bpg_status set_grids(struct bpg_ctx *ctx, struct bpg_model *m)
 	return BPG_OK;
 }
 
-/* Rounding of one application of each linear node. */
-static void set_gammas(struct bpg_model_node *v)
+/* Rounding of one application of each linear node: a sum of n products in blocks of b, then n/b blocks one after the
+ * other, errs by gamma_(b + n/b). Rounding adds up over nonlinear layers, so that deep networks get shorter blocks. */
+static void set_gammas(struct bpg_model_node *v, int depth)
 {
 	struct bpg_hop *h = &v->hop;
-	double terms = 0, block = BPG_BLOCK;
+	double length;
 
 	if (h->kind == BPG_HOP_DENSE) {
-		terms = (double)h->dense.outs;
+		double terms = (double)h->dense.outs;
+		h->block = depth > 3 ? BPG_BLOCK / 4 : BPG_BLOCK;
+		/* Pairs (see gemm) begin a second round of blocks. */
+		length = terms <= h->block ? terms + 1 : h->block + ceil(terms / h->block) + 2;
 	} else if (h->kind == BPG_HOP_CONV) {
-		terms = (double)(h->conv.out_channels / h->conv.groups * h->conv.kernel[0] * h->conv.kernel[1]);
-		block = BPG_BLOCK / 2; /* blocks are whole taps: at least half full */
+		double run = (double)(h->conv.out_channels / h->conv.groups), taps = (double)(h->conv.kernel[0] * h->conv.kernel[1]);
+		h->block = BPG_BLOCK / 4;
+		double whole = run <= h->block ? floor(h->block / run) * run : h->block;   /* products of a block */
+		double blocks = run <= h->block ? ceil(taps / floor(h->block / run)) : taps * ceil(run / h->block);
+		length = blocks <= 1 ? run * taps : whole + blocks;
 	} else if (h->kind == BPG_HOP_TERMS || h->kind == BPG_HOP_ELEMENT) {
-		double n = h->terms->unit ? h->terms->most_fan - 1 : h->terms->most_fan + 1;
-		h->gamma32 = n > 0 ? bpg_gamma(n + 1, BPG_U32) : 0;
-		h->gamma64 = n > 0 ? bpg_gamma(n + 1, BPG_U64) : 0;
-		return;
+		length = h->terms->unit ? h->terms->most_fan - 1 : h->terms->most_fan + 1;
 	} else {
 		return;
 	}
-	/* A block of at most 256 products, then the blocks one after the other; pairs start a second round of blocks. */
-	double length = terms <= block ? terms + 1 : BPG_BLOCK + ceil(terms / block) + 2;
-	h->gamma32 = bpg_gamma(length + 1, BPG_U32);
-	h->gamma64 = bpg_gamma(length + 1, BPG_U64);
+	h->gamma32 = length > 0 ? bpg_gamma(length + 1, BPG_U32) : 0;
+	h->gamma64 = length > 0 ? bpg_gamma(length + 1, BPG_U64) : 0;
 }
 
 enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,
@@ -214,9 +216,12 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 			BPG_TRY_TO(use_terms(ctx, m, &m->node[i]), fail);
 	}
 	BPG_TRY_TO(set_grids(ctx, m), fail);
-	for (int i = 0; i < m->nodes; i++)
+	int depth = 0;
+	for (int i = 0; i < m->nodes; i++) {
+		depth += m->node[i].hop.kind == BPG_HOP_UNARY || m->node[i].hop.kind == BPG_HOP_PLANES;
 		for (int k = 0; k < m->node[i].hop.nin; k++)
 			m->node[m->node[i].src[k]].consumers++;
+	}
 	for (int i = 0; i < m->nodes; i++) {
 		struct bpg_model_node *v = &m->node[i];
 		v->consumer = bpg_arena_alloc(m->arena, (size_t)v->consumers + 1, sizeof *v->consumer);
@@ -225,7 +230,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 			BPG_TRY_TO(bpg_nomem(ctx, "the bounds of a node"), fail);
 		m->fixed_bytes += (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
 		v->consumers = 0;
-		set_gammas(v);
+		set_gammas(v, depth);
 		for (int k = 0; k < v->hop.nin; k++) {
 			struct bpg_model_node *x = &m->node[v->src[k]];
 			x->consumer[x->consumers++] = i;

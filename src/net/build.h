@@ -10,6 +10,7 @@
 
 /* A tensor while the network is built. */
 struct bpg_value {
+	const char *tensor;       /* ONNX name */
 	bool known;               /* false: made by a node that could not be imported (only in descriptions) */
 	int node;                 /* that makes it, -1: constant */
 	struct bpg_const *value;  /* null: depends on the input */
@@ -22,6 +23,7 @@ struct bpg_build {
 	struct bpg_net *net;
 	int64_t node_room, input_room, output_room;
 	int64_t folded;           /* elements of folded constants so far */
+	int64_t compared;         /* elements looked at to find renames */
 };
 
 /* An empty network; b->net is the caller's, to be freed with bpg_net_free also when building fails. */
@@ -45,7 +47,7 @@ enum bpg_status bpg_build_finish(struct bpg_build *b);
 /* ---- passes ---- */
 
 /* True when every output element is the same element of one variable operand, whose number goes to *operand. */
-bool bpg_pass_rename(const struct bpg_node *v, int *operand);
+bool bpg_pass_rename(struct bpg_build *b, const struct bpg_node *v, int *operand);
 /* The value of a node whose operands are all constant, or that belongs to the family CONSTANT. */
 enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, struct bpg_const **value);
 /* The node for an output that is a constant: linear, without variable operands. */

@@ -74,7 +74,7 @@ enum bpg_status bpg_build_input(struct bpg_build *b, const char *tensor, const s
 		.input = net->inputs,
 	};
 	BPG_TRY(push(b, &net->input, &net->inputs, &b->input_room, net->nodes));
-	*out = (struct bpg_value){ .known = true, .node = net->nodes++, .shape = *shape, .type = BPG_F32 };
+	*out = (struct bpg_value){ .tensor = tensor, .known = true, .node = net->nodes++, .shape = *shape, .type = BPG_F32 };
 	return BPG_OK;
 }
 
@@ -83,12 +83,15 @@ static enum bpg_status append(struct bpg_build *b, const struct bpg_node *v, con
 {
 	struct bpg_net *net = b->net;
 	int *src = bpg_arena_alloc(net->arena, (size_t)v->nin, sizeof *src);
-	if (!src)
+	const char **read = bpg_arena_alloc(net->arena, (size_t)v->nin, sizeof *read);
+	if (!src || !read)
 		return nomem(b);
-	for (int k = 0; k < v->nin; k++)
+	for (int k = 0; k < v->nin; k++) {
 		src[k] = in[k] ? in[k]->node : -1;
+		read[k] = in[k] && in[k]->tensor ? in[k]->tensor : "";
+	}
 	BPG_TRY(node_room(b));
-	net->node[net->nodes] = (struct bpg_net_node){ .v = *v, .tensor = tensor, .src = src, .input = -1 };
+	net->node[net->nodes] = (struct bpg_net_node){ .v = *v, .tensor = tensor, .src = src, .read = read, .input = -1 };
 	*number = net->nodes++;
 	return BPG_OK;
 }
@@ -111,13 +114,13 @@ static enum bpg_status settle(struct bpg_build *b, const struct bpg_node *v, con
                               bool fold, struct bpg_value *out)
 {
 	int operand = -1;
-	*out = (struct bpg_value){ .known = true, .node = -1, .shape = v->out.shape, .type = v->out.type };
+	*out = (struct bpg_value){ .tensor = tensor, .known = true, .node = -1, .shape = v->out.shape, .type = v->out.type };
 	if (fold) {
 		BPG_TRY(bpg_pass_fold(b, v, &out->value));
 		out->type = out->value->type;
 		return BPG_OK;
 	}
-	if (bpg_pass_rename(v, &operand)) {
+	if (bpg_pass_rename(b, v, &operand)) {
 		out->node = in[operand]->node;
 		return BPG_OK;
 	}

@@ -14,6 +14,7 @@ struct bpg_net_node {
 	struct bpg_node v;        /* what layers see; v.layer is null for a network input */
 	const char *tensor;       /* ONNX name of the output tensor */
 	int *src;                 /* [v.nin] node that makes operand k, -1: constant or absent */
+	const char **read;        /* [v.nin] ONNX name of operand k as this node reads it: a reshape has no node, but a name */
 	int input;                /* number of the network input, -1 otherwise */
 };
 

@@ -10,6 +10,7 @@
 
 #define MOST_ELEMENTS ((int64_t)1 << 27)
 #define MOST_TOGETHER ((int64_t)1 << 28)
+#define MOST_WORK 0x1p33          /* multiplications, roughly */
 
 static enum bpg_status fail(const struct bpg_build *b, const struct bpg_node *v, enum bpg_status code, const char *what)
 {
@@ -81,10 +82,19 @@ static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node
 	return BPG_OK;
 }
 
+/* A guess of the work, right for a product of matrices and too high for sums: sqrt(outputs * all operands). */
+static bool too_much_work(const struct bpg_node *v)
+{
+	double product = (double)v->out.n;
+	for (int k = 0; k < v->nin; k++)
+		product *= v->in[k].n > 1 ? (double)v->in[k].n : 1;
+	return v->layer->family == BPG_LINEAR && !(v->layer->traits & BPG_SELECT) && sqrt(product) > MOST_WORK;
+}
+
 enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, struct bpg_const **value)
 {
 	int64_t n = v->out.n;
-	if (n > MOST_ELEMENTS || b->folded > MOST_TOGETHER - n)
+	if (n > MOST_ELEMENTS || b->folded > MOST_TOGETHER - n || too_much_work(v))
 		return fail(b, v, BPG_EUNSUPPORTED, "its constant value is too large to be folded; simplify the model before export");
 	b->folded += n;
 

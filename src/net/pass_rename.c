@@ -4,6 +4,9 @@
  * the flat order is the same. */
 #include "net/build.h"
 
+/* Elements looked at in one network. Far more than a network needs; a file that claims more keeps its nodes. */
+#define MOST_COMPARED ((int64_t)1 << 28)
+
 static bool passes_on(const struct bpg_node *v, int64_t i, struct bpg_terms *t, int *operand)
 {
 	bpg_terms_reset(t);
@@ -15,14 +18,16 @@ static bool passes_on(const struct bpg_node *v, int64_t i, struct bpg_terms *t, 
 	return t->input[0] == *operand;
 }
 
-bool bpg_pass_rename(const struct bpg_node *v, int *operand)
+bool bpg_pass_rename(struct bpg_build *b, const struct bpg_node *v, int *operand)
 {
 	if (v->layer->family != BPG_LINEAR || !(v->layer->traits & BPG_SELECT) || !v->layer->terms || v->out.n < 1)
+		return false;
+	if (b->compared > MOST_COMPARED - v->out.n)
 		return false;
 	struct bpg_terms t;
 	bool same = true;
 	bpg_terms_init(&t);
-	for (int64_t i = 0; same && i < v->out.n; i++)
+	for (int64_t i = 0; same && i < v->out.n; i++, b->compared++)
 		same = passes_on(v, i, &t, operand);
 	bpg_terms_fini(&t);
 	return same && *operand >= 0 && *operand < v->nin && !v->in[*operand].value && v->in[*operand].n == v->out.n;

@@ -156,7 +156,12 @@ enum bpg_status bpg_sample_node(struct bpg_ctx *ctx, struct bpg_arena *arena, co
 	bpg_rng_seed(&s->rng, ~seed);
 	s->op = bpg_arena_strn(arena, layer->ops, strcspn(layer->ops, " "));   /* until the layer says otherwise */
 	(layer->sample ? layer->sample : bpg_sample_box)(&rng, s);
-	struct bpg_import im = { .ctx = ctx, .arena = arena, .path = "sample.onnx", .name = layer->name, .op = s->op,
+	return bpg_sample_import(ctx, s, v, layer);
+}
+
+enum bpg_status bpg_sample_import(struct bpg_ctx *ctx, struct bpg_sample *s, struct bpg_node *v, const struct bpg_layer *layer)
+{
+	struct bpg_import im = { .ctx = ctx, .arena = s->arena, .path = "sample.onnx", .name = layer->name, .op = s->op,
 		                 .opset = s->opset, .output_index = s->output_index, .output_count = s->output_count,
 		                 .attrs = s->attrs, .attr = s->attr };
 	*v = (struct bpg_node){ .layer = layer, .name = layer->name, .op = s->op, .nin = s->nin, .in = s->in };

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "codelets/family.h"
 #include "codelets/family_unary.h"
+#include "net/const.h"
 #include "net/net.h"
 #include "net/sample.h"
 
@@ -589,6 +590,159 @@ START_TEST(conformance)
 }
 END_TEST
 
+/* ---- damage ---- */
+
+/* A CONSTANT layer has no sampler: any of its operators, with operands of small integers. */
+static void draw_constant(struct instance *t)
+{
+	int words = 0;
+	for (const char *p = t->layer->ops; *p; p++)
+		words += *p == ' ';
+	const char *op = t->layer->ops;
+	for (int64_t skip = bpg_rng_below(&t->rng, words + 1); skip > 0; skip--)
+		op = strchr(op, ' ') + 1;
+	t->s = (struct bpg_sample){ .arena = t->arena, .fd = -1, .opset = 15, .output_count = 1, .lo = -3, .up = 3,
+		                    .op = bpg_arena_strn(t->arena, op, strcspn(op, " ")) };
+	static const char *const name[] = { "value_int", "value_ints", "start", "end" };
+	for (int k = 0; k < 4; k++) {
+		int64_t values[3] = { bpg_rng_below(&t->rng, 4), bpg_rng_below(&t->rng, 4), bpg_rng_below(&t->rng, 4) };
+		if (k == 1)
+			bpg_sample_ints(&t->s, name[k], 3, values);
+		else if (bpg_rng_below(&t->rng, 2))
+			bpg_sample_int(&t->s, name[k], values[0]);
+		if (k < 3 && bpg_rng_below(&t->rng, 3))
+			bpg_sample_integers(&t->s, (int)bpg_rng_below(&t->rng, 4) - 1, values);
+	}
+}
+
+static int64_t odd_number(struct bpg_rng *rng)
+{
+	static const int64_t odd[] = { 0, -1, 1, 2, 3, 7, -3, 100, -100, 4096, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
+		                       (int64_t)1 << 20, (int64_t)1 << 33, (int64_t)1 << 40, -((int64_t)1 << 62) };
+	return odd[bpg_rng_below(rng, (int64_t)BPG_LEN(odd))];
+}
+
+static void damage_attribute(struct bpg_rng *rng, struct bpg_sample *s, struct bpg_import_attr *a)
+{
+	static const char *const name[] = { "axis", "axes", "pads", "to", "group", "ceil_mode", "auto_pad", "alpha" };
+	int64_t *ints = bpg_arena_alloc(s->arena, (size_t)a->n + 4, sizeof *ints);
+	switch (bpg_rng_below(rng, 5)) {
+	case 0:
+		a->i = odd_number(rng);
+		a->f = bpg_rng_below(rng, 2) ? (double)odd_number(rng) : NAN;
+		break;
+	case 1:
+		a->kind = (enum bpg_attr_kind)bpg_rng_below(rng, 7);
+		break;
+	case 2:
+		a->name = name[bpg_rng_below(rng, (int64_t)BPG_LEN(name))];
+		break;
+	default:   /* the list: longer, shorter, another number */
+		if (a->kind != BPG_ATTR_INTS)
+			break;
+		for (int i = 0; i < a->n; i++)
+			ints[i] = a->ints[i];
+		if (bpg_rng_below(rng, 3) == 0)
+			a->n += (int)bpg_rng_below(rng, 3) - (a->n > 0);
+		if (a->n > 0)
+			ints[bpg_rng_below(rng, a->n)] = odd_number(rng);
+		a->ints = ints;
+	}
+	if (a->kind == BPG_ATTR_INTS && !a->ints)
+		a->n = 0;
+	if (a->kind == BPG_ATTR_FLOATS && !a->floats)
+		a->n = 0;
+	if (a->kind == BPG_ATTR_TENSOR && !a->tensor)
+		a->kind = BPG_ATTR_OTHER;
+}
+
+/* Shapes of variables are anything a file may say; constants keep their number of elements. */
+static void damage_operand(struct bpg_rng *rng, struct bpg_sample *s, struct bpg_operand *in)
+{
+	if (bpg_rng_below(rng, 4) == 0) {   /* other values, or none */
+		double values[8];
+		for (int i = 0; i < 8; i++)
+			values[i] = (double)odd_number(rng);
+		in->n = bpg_rng_below(rng, 9);
+		in->shape = (struct bpg_shape){ .rank = 1, .dim = { in->n } };
+		in->type = bpg_rng_below(rng, 2) ? BPG_I64 : BPG_F64;
+		in->value = bpg_const_from_double(s->arena, in->type, in->n, values);
+		in->absent = false;
+		return;
+	}
+	if (in->value) {
+		int64_t n = in->n;
+		in->shape.rank = (int)bpg_rng_below(rng, BPG_MAX_RANK + 1);
+		for (int i = 0; i < in->shape.rank; i++)
+			in->shape.dim[i] = 1;
+		if (in->shape.rank == 0 && n != 1)
+			in->shape.rank = 1;
+		if (in->shape.rank > 0)
+			in->shape.dim[bpg_rng_below(rng, in->shape.rank)] = n;
+		return;
+	}
+	if (bpg_rng_below(rng, 3) == 0)
+		in->shape.rank = (int)bpg_rng_below(rng, BPG_MAX_RANK + 1);
+	for (int i = 0; i < in->shape.rank; i++)
+		in->shape.dim[i] = bpg_rng_below(rng, 3) ? 1 + bpg_rng_below(rng, 4) : bpg_rng_below(rng, 2) ? 0 : 1 + bpg_rng_below(rng, 64);
+	in->n = bpg_shape_count(&in->shape);
+	in->absent = in->absent && bpg_rng_below(rng, 2);
+	if (in->absent)
+		in->n = 0;
+}
+
+static void run_damaged(struct instance *t)
+{
+	int64_t total = t->v.out.n;
+	for (int k = 0; k < t->v.nin; k++)
+		total += t->v.in[k].n;
+	if (total > 20000)
+		return;
+	t->n = t->v.out.n;
+	draw_box(t);
+	t->lo = get(t, t->n, sizeof *t->lo);
+	t->up = get(t, t->n, sizeof *t->up);
+	double *y = get(t, t->n, sizeof *y);
+	if (t->layer->family == BPG_CONSTANT) {
+		ck_assert_int_le(t->layer->eval(&t->v, (const double *const *)t->x, y), BPG_ECANCELLED);
+		return;
+	}
+	interval(t, t->l, t->u, 0, t->n, t->lo, t->up);
+	eval(t, t->x, y);
+}
+
+/* A damaged node is refused with a message, or works: no crash, no absurd size. (Sanitizers see the rest.) */
+START_TEST(damage)
+{
+	const struct bpg_layer *layer = layer_at(_i);
+	uint64_t seed = bpg_hash_str(BPG_HASH_START, layer->name) >> 16;
+	for (int i = 0; i < 400; i++) {
+		struct instance t = { .layer = layer, .seed = seed + (uint64_t)i, .ctx = bpg_ctx_new(), .arena = bpg_arena_new() };
+		bpg_rng_seed(&t.rng, t.seed * 5 + 2);
+		if (layer->family == BPG_CONSTANT)
+			draw_constant(&t);
+		else
+			bpg_sample_node(t.ctx, t.arena, layer, t.seed, -1, &t.s, &t.v);
+		for (int64_t k = bpg_rng_below(&t.rng, 3); k >= 0; k--) {
+			if (t.s.attrs && bpg_rng_below(&t.rng, 2))
+				damage_attribute(&t.rng, &t.s, &t.s.attr[bpg_rng_below(&t.rng, t.s.attrs)]);
+			else if (t.s.nin && bpg_rng_below(&t.rng, 5))
+				damage_operand(&t.rng, &t.s, &t.s.in[bpg_rng_below(&t.rng, t.s.nin)]);
+			else
+				t.s.nin += t.s.nin ? (int)bpg_rng_below(&t.rng, 2) * 2 - 1 : 1;
+		}
+		enum bpg_status st = bpg_sample_import(t.ctx, &t.s, &t.v, layer);
+		if (st == BPG_OK) {
+			run_damaged(&t);
+		} else {
+			REQUIRE(&t, *bpg_ctx_message(t.ctx), "refused with %d without a message", st);
+		}
+		bpg_arena_free(t.arena);
+		bpg_ctx_free(t.ctx);
+	}
+}
+END_TEST
+
 /* Descriptions are complete, and no operator has two layers. */
 START_TEST(description)
 {
@@ -618,6 +772,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, description, 0, layers());
 	tcase_add_loop_test(tc, conformance, 0, layers());
+	tcase_add_loop_test(tc, damage, 0, layers());
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
