@@ -7,7 +7,32 @@
 
 #include "onnx/onnx.h"
 #include "report/result.h"
+#include "rt/rt.h"
 #include "spec/question.h"
+
+/* ---- machine ---- */
+
+int bpg_idle_cores(void)
+{
+	struct bpg_rt_facts f;
+	const char *chosen = getenv("STARPU_NCPU");
+	if (chosen && *chosen)
+		return 0;
+	bpg_rt_facts(&f);
+	return BPG_MAX(f.cores - f.max_cpus, 0);
+}
+
+void bpg_machine_print(FILE *to)
+{
+	struct bpg_rt_facts f;
+	int idle = bpg_idle_cores();
+	bpg_rt_facts(&f);
+	fprintf(to, "machine: %d cores, %d NUMA nodes, L2 %lld KiB, L3 %lld KiB\n", f.cores, f.numa_nodes, (long long)f.l2_bytes / 1024,
+	        (long long)f.l3_bytes / 1024);
+	if (idle)
+		fprintf(to, "%d cores stay idle: this StarPU has at most %d CPU workers; a StarPU 1.4 built with --enable-maxcpus=%d has more\n", idle,
+		        f.max_cpus, f.cores);
+}
 
 /* ---- network ---- */
 

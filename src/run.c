@@ -139,11 +139,33 @@ static void print_stats(const struct run *x)
 	        wall > 0 ? 100 * (1 - busy / (wall * x->r->workers)) : 0);
 }
 
+/* The runtime that bpg_runtime_hold keeps; one process has one StarPU. */
+static struct bpg_rt *held;
+
+enum bpg_status bpg_runtime_hold(struct bpg_ctx *ctx, const struct bpg_options *options)
+{
+	struct bpg_rt_options rt = { .owners = options ? (int)options->shards : 1, .pool_bytes = (size_t)1 << 30 };
+
+	if (held)
+		return bpg_fail(ctx, BPG_EUSAGE, "the runtime is held already");
+	return bpg_rt_start(ctx, &rt, &held);
+}
+
+void bpg_runtime_release(void)
+{
+	bpg_rt_stop(held);
+	held = NULL;
+}
+
 static enum bpg_status start(struct run *x)
 {
 	struct bpg_rt_options rt = { .owners = (int)x->o->shards, .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
 		                     .cancel = x->o->cancel };
 
+	if (held) {
+		x->rt = held;
+		return bpg_rt_again(x->ctx, held, &rt);
+	}
 	return bpg_rt_start(x->ctx, &rt, &x->rt);
 }
 
@@ -187,7 +209,8 @@ enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const st
 		st = write_trace(&x);
 	if (x.o->verbose && !x.o->quiet)
 		print_stats(&x);
-	bpg_rt_stop(x.rt);
+	if (x.rt != held)
+		bpg_rt_stop(x.rt);
 out:
 	bpg_options_fini(&defaults);
 	if (st)

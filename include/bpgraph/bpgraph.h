@@ -21,6 +21,10 @@ extern "C" {
 #endif
 
 BPG_API const char *bpg_version(void);
+/* Lines about this machine: cores, caches, and cores that StarPU's limit on workers leaves idle. */
+BPG_API void bpg_machine_print(FILE *to);
+/* Cores beyond that limit; 0 where somebody chose the workers (STARPU_NCPU). */
+BPG_API int bpg_idle_cores(void);
 
 /* ---- network ---- */
 
@@ -76,6 +80,11 @@ enum bpg_verdict {
 BPG_API const char *bpg_verdict_word(enum bpg_verdict verdict);
 
 struct bpg_result;
+
+/* Starting the runtime costs 10 to 50 ms. A program that asks many questions holds it: then every run uses the workers and
+ * the memory of the last one. options: shards (null: defaults). */
+BPG_API enum bpg_status bpg_runtime_hold(struct bpg_ctx *ctx, const struct bpg_options *options);
+BPG_API void bpg_runtime_release(void);
 
 /* Answers the question. options null: defaults. No failure and no limit ever gives BPG_VERDICT_UNSAT. */
 BPG_API enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q,

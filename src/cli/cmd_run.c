@@ -1,7 +1,10 @@
 /* cmd_run.c - bounds, or a verdict. */
+#include "config.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/opt.h"
@@ -57,6 +60,17 @@ static enum bpg_status ask(struct bpg_ctx *ctx, const struct bpg_options *o, con
 	return BPG_OK;
 }
 
+/* Cores that StarPU's limit leaves idle. The count of cores takes some milliseconds, so a quick look goes first. */
+static void say_idle(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) <= BPG_STARPU_MAXCPUS)
+		return;
+	int idle = bpg_idle_cores();
+	if (idle > 0)
+		fprintf(stderr, "bpgraph: note: %d cores stay idle, since this StarPU has at most %d CPU workers; a StarPU 1.4 built with a larger "
+		                "--enable-maxcpus has more (STARPU_NCPU=%d silences this)\n", idle, BPG_STARPU_MAXCPUS, BPG_STARPU_MAXCPUS);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct bpg_ctx *ctx = bpg_ctx_new();
@@ -76,6 +90,8 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	catch_signals();
+	if (!o.quiet)
+		say_idle();
 	bpg_options_cancel(&o, &cancelled);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(ask(ctx, &o, file[1], net, &q), out);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bpgraph/bpgraph.h>
+
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "report/versions.h"
@@ -49,6 +51,12 @@ void cmd_help(const char *name)
 	}
 }
 
+static void versions(FILE *to)
+{
+	bpg_versions_print(to);
+	bpg_machine_print(to);
+}
+
 static int text(void (*print)(FILE *to))
 {
 	print(stdout);
@@ -67,7 +75,7 @@ int main(int argc, char **argv)
 		return EXIT_ERROR;
 	}
 	if (!strcmp(argv[1], "--version"))
-		return text(bpg_versions_print);
+		return text(versions);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return text(usage);
 	if (!strcmp(argv[1], "--man"))

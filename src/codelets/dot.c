@@ -159,7 +159,8 @@ INLINE void axpy_f32_body(int64_t n, float a, const float *w, float *restrict su
 #define CALL(name, args) name##_plain args
 #endif
 
-BUILD(void, , dot_pair, (int64_t k, const float *w, const double *m, const double *r, struct bpg_dot_pair *out), (k, w, m, r, out))
+BUILD(void, , dot_pair, (int64_t k, const float *w, const double *m, const double *r, struct bpg_dot_pair *out),
+      (k, w, m, r, out))
 BUILD(double, return, dot, (int64_t k, const float *w, const double *x), (k, w, x))
 BUILD(float, return, dot_f32, (int64_t k, const float *w, const float *x), (k, w, x))
 BUILD(void, , axpy_pair, (int64_t n, double a, double b, const float *w, double *sum, double *abs), (n, a, b, w, sum, abs))

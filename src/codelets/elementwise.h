@@ -14,7 +14,7 @@ static inline enum bpg_status bpg_elementwise_import(const struct bpg_import *im
 	if (!bpg_shape_broadcast(&v->in[0].shape, &v->in[1].shape, &v->out.shape))
 		return bpg_import_fail(im, BPG_EFILE, "the shapes of the operands do not broadcast");
 	v->out.type = bpg_common_type(v, 0, 1);
-	return BPG_OK;
+	return bpg_import_pin(im, v);
 }
 
 /* Element of operand k that output element i reads. */

@@ -115,6 +115,17 @@ enum bpg_status bpg_import_constant(const struct bpg_import *im, const struct bp
 	return bpg_import_fail(im, BPG_EUNSUPPORTED, "%s (operand %d) must be a constant, it depends on the input", what, k);
 }
 
+enum bpg_status bpg_import_pin(const struct bpg_import *im, const struct bpg_node *v)
+{
+	bool variable = false;
+	for (int k = 0; k < v->nin; k++)
+		variable = variable || (!v->in[k].absent && !v->in[k].value);
+	for (int k = 0; variable && k < v->nin; k++)
+		if (v->in[k].value && bpg_const_type(v->in[k].value) == BPG_F32 && !bpg_const_pin_f32(v->in[k].value))
+			return bpg_import_fail(im, BPG_ENOMEM, "not enough memory for operand %d", k);
+	return BPG_OK;
+}
+
 enum bpg_dtype bpg_common_type(const struct bpg_node *v, int first, int last)
 {
 	enum bpg_dtype type = BPG_I64;

@@ -10,7 +10,8 @@ enum bpg_status bpg_unary_default_eval(const struct bpg_node *v, const double *c
 enum bpg_status bpg_unary_default_eval_f32(const struct bpg_node *v, const float *const *x, float *y);
 enum bpg_status bpg_unary_default_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
                                            int64_t first, int64_t n, double *lo, double *up);
-enum bpg_status bpg_unary_default_gradient(const struct bpg_node *v, const double *const *x, const double *gy, double *const *gx);
+enum bpg_status bpg_unary_default_gradient(const struct bpg_node *v, const double *const *x, const double *gy,
+                                           double *const *gx);
 
 /* ---- LINEAR defaults (family_linear.c): constants are read from the node, x[k], l[k], u[k] of them never ---- */
 
@@ -18,7 +19,8 @@ enum bpg_status bpg_linear_default_eval(const struct bpg_node *v, const double *
 enum bpg_status bpg_linear_default_eval_f32(const struct bpg_node *v, const float *const *x, float *y);
 enum bpg_status bpg_linear_default_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
                                             int64_t first, int64_t n, double *lo, double *up);
-enum bpg_status bpg_linear_default_gradient(const struct bpg_node *v, const double *const *x, const double *gy, double *const *gx);
+enum bpg_status bpg_linear_default_gradient(const struct bpg_node *v, const double *const *x, const double *gy,
+                                           double *const *gx);
 
 /* The same from `terms` alone, the reference of the fast paths. */
 enum bpg_status bpg_linear_terms_eval(const struct bpg_node *v, const double *const *x, double *y);
@@ -32,6 +34,9 @@ enum bpg_status bpg_import_operands(const struct bpg_import *im, const struct bp
 
 /* Fails unless operand k is a constant; the message calls it `what`. */
 enum bpg_status bpg_import_constant(const struct bpg_import *im, const struct bpg_node *v, int k, const char *what);
+
+/* Keeps the constants of a node that has a variable operand in memory: for layers that read them element by element. */
+enum bpg_status bpg_import_pin(const struct bpg_import *im, const struct bpg_node *v);
 
 /* True when operand k is given (constant or variable). */
 static inline bool bpg_given(const struct bpg_node *v, int k) { return k < v->nin && !v->in[k].absent; }

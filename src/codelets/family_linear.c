@@ -1,8 +1,9 @@
 /* family_linear.c - LINEAR layers: y_i = sum coef * x + bias.
  *
  * `terms` defines the layer. Value, interval and gradient follow from it row by row; where the layer says that the whole
- * map is a matrix or a convolution, from that (linear_dense.c, linear_conv.c). Intervals from terms are rounded outward
- * operation by operation, so that moving elements about, adding 0 or multiplying by a power of two widens nothing. */
+ * map is a matrix or a convolution, from that (linear_dense.c, linear_conv.c). Intervals from short rows are rounded
+ * outward operation by operation, so that moving elements about, adding 0 or multiplying by a power of two widens
+ * nothing. */
 #include "codelets/family.h"
 
 #include <math.h>
@@ -11,6 +12,8 @@
 #include "base/base.h"
 #include "codelets/linear.h"
 #include "codelets/outward.h"
+
+enum { LONG_ROW = 64 };
 
 /* ---- shared by the fast paths ---- */
 
@@ -79,6 +82,42 @@ static enum bpg_status terms_eval_f32(const struct bpg_node *v, const float *con
 	return terms_done(&t);
 }
 
+/* One row, every operation rounded outward: the tightest, and right for infinite bounds. */
+static void row_outward(const struct bpg_terms *t, const double *const *l, const double *const *u, double *lo, double *up)
+{
+	double a = t->bias, b = t->bias;
+	if (t->bias_err > 0) {
+		a = bpg_add_down(a, -t->bias_err);
+		b = bpg_add_up(b, t->bias_err);
+	}
+	for (int k = 0; k < t->n; k++)
+		bpg_axpy_outward(t->coef[k], t->err[k], l[t->input[k]][t->index[k]], u[t->input[k]][t->index[k]], &a, &b);
+	*lo = a;
+	*up = b;
+}
+
+/* A long row, summed plainly; the rounding of all sums together is at most gamma_(n+2) of the magnitudes, gamma_(n+8) is
+ * counted (for underflow, too). False when that does not hold: magnitudes that are infinite, huge or tiny. */
+static bool row_plain(const struct bpg_terms *t, const double *const *l, const double *const *u, double *lo, double *up)
+{
+	double a = t->bias, b = t->bias, magnitude = fabs(t->bias), err = t->bias_err;
+	for (int k = 0; k < t->n; k++) {
+		double c = t->coef[k], x = l[t->input[k]][t->index[k]], y = u[t->input[k]][t->index[k]];
+		double p = c * x, q = c * y, most = fmax(fabs(x), fabs(y));
+		a += c >= 0 ? p : q;
+		b += c >= 0 ? q : p;
+		magnitude += fabs(c) * most;
+		err += t->err[k] * most;
+	}
+	if (!(magnitude < 0x1p900) || magnitude < 0x1p-900)
+		return false;
+	double slack = bpg_mul_up(bpg_add_up(err, bpg_mul_up(bpg_gamma(t->n + 8.0, BPG_U64), magnitude)),
+	                          bpg_add_up(1, 2 * bpg_gamma(t->n + 8.0, BPG_U64)));
+	*lo = bpg_add_down(a, -slack);
+	*up = bpg_add_up(b, slack);
+	return true;
+}
+
 enum bpg_status bpg_linear_terms_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
                                           int64_t first, int64_t n, double *lo, double *up)
 {
@@ -87,15 +126,8 @@ enum bpg_status bpg_linear_terms_interval(const struct bpg_node *v, const double
 	for (int64_t i = 0; i < n && !t.failed; i++) {
 		bpg_terms_reset(&t);
 		v->layer->terms(v, first + i, &t);
-		double a = t.bias, b = t.bias;
-		if (t.bias_err > 0) {
-			a = bpg_add_down(a, -t.bias_err);
-			b = bpg_add_up(b, t.bias_err);
-		}
-		for (int k = 0; k < t.n; k++)
-			bpg_axpy_outward(t.coef[k], t.err[k], l[t.input[k]][t.index[k]], u[t.input[k]][t.index[k]], &a, &b);
-		lo[i] = a;
-		up[i] = b;
+		if (t.n < LONG_ROW || !row_plain(&t, l, u, &lo[i], &up[i]))
+			row_outward(&t, l, u, &lo[i], &up[i]);
 	}
 	return terms_done(&t);
 }

@@ -13,15 +13,15 @@
 #endif
 
 typedef void f32_fn(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
-                    int64_t c_strip, int columns, bool accumulate);
+                    int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead);
 typedef void f64_fn(const double *a, const struct bpg_run *run, int runs, const float *W, double *c, int columns, bool accumulate);
 
 /* ---- plain C: the definition ---- */
 
 static void f32_portable(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
-                         int64_t c_strip, int columns, bool accumulate)
+                         int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
 {
-	(void)a_strip, (void)c_strip;
+	(void)a_strip, (void)c_strip, (void)ahead;
 	float sum[BPG_GROUP][BPG_LANES] = { 0 };
 
 	for (int r = 0; r < runs; r++)
@@ -61,9 +61,10 @@ static void f64_portable(const double *a, const struct bpg_run *run, int runs, c
 #define COLUMNS8(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
 __attribute__((target("avx2,fma"))) static void f32_avx2(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
-                                                          const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+                                                          const float *W, float *c, int64_t c_strip, int columns, bool accumulate,
+                                                          const struct bpg_ahead *ahead)
 {
-	(void)a_strip, (void)c_strip;
+	(void)a_strip, (void)c_strip, (void)ahead;
 	for (int j0 = 0; j0 < columns; j0 += 4) {
 #define ZERO(j) __m256 p##j = _mm256_setzero_ps(), q##j = p##j;
 		COLUMNS4(ZERO)
@@ -125,18 +126,26 @@ __attribute__((target("avx2,fma"))) static void f64_avx2(const double *a, const 
 /* ---- AVX-512: two strips (or one), eight columns ---- */
 
 __attribute__((target("avx512f"))) static void f32_avx512_two(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
-                                                               const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+                                                               const float *W, float *c, int64_t c_strip, int columns, bool accumulate,
+                                                               const struct bpg_ahead *ahead)
 {
 #define ZERO(j) __m512 p##j = _mm512_setzero_ps(), q##j = p##j;
 	COLUMNS8(ZERO)
 #undef ZERO
+	const float *na = ahead ? ahead->a : a, *nw = ahead ? ahead->w : W;
 	for (int r = 0; r < runs; r++) {
 		const float *x = a + run[r].a * BPG_LANES, *y = x + a_strip, *w = W + run[r].w * BPG_GROUP;
-		for (int i = 0; i < run[r].n; i++, x += BPG_LANES, y += BPG_LANES, w += BPG_GROUP) {
-			__m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(y), b;
+		for (int i = 0, n = run[r].n; i < n;) {
+			int end = i + 16 < n ? i + 16 : n;
+
+			_mm_prefetch(na, _MM_HINT_T1), _mm_prefetch(na + a_strip, _MM_HINT_T1), _mm_prefetch(nw, _MM_HINT_T1);
+			na += 16, nw += 16;
+			for (; i < end; i++, x += BPG_LANES, y += BPG_LANES, w += BPG_GROUP) {
+				__m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(y), b;
 #define STEP(j) b = _mm512_set1_ps(w[j]); p##j = _mm512_fmadd_ps(b, u, p##j); q##j = _mm512_fmadd_ps(b, v, q##j);
-			COLUMNS8(STEP)
+				COLUMNS8(STEP)
 #undef STEP
+			}
 		}
 	}
 	float *d = c + c_strip;
@@ -154,9 +163,10 @@ __attribute__((target("avx512f"))) static void f32_avx512_two(const float *a, in
 }
 
 __attribute__((target("avx512f"))) static void f32_avx512(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
-                                                           const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+                                                           const float *W, float *c, int64_t c_strip, int columns, bool accumulate,
+                                                           const struct bpg_ahead *ahead)
 {
-	(void)a_strip, (void)c_strip;
+	(void)a_strip, (void)c_strip, (void)ahead;
 #define ZERO(j) __m512 p##j = _mm512_setzero_ps();
 	COLUMNS8(ZERO)
 #undef ZERO
@@ -239,15 +249,19 @@ const char *bpg_kernel_name(void)
 }
 
 void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
-                     float *C, int64_t c_strip, int columns, bool accumulate)
+                     float *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
 {
 	int s = 0;
 
 	if (chosen.f32_two)
-		for (; s + 1 < strips; s += 2)
-			chosen.f32_two(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
+		for (; s + 1 < strips; s += 2) {
+			struct bpg_ahead next;
+			if (ahead)
+				next = (struct bpg_ahead){ ahead->a + s * a_strip, ahead->w + s / 2 * ahead->lines * BPG_LANES, ahead->lines };
+			chosen.f32_two(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate, ahead ? &next : NULL);
+		}
 	for (; s < strips; s++)
-		chosen.f32(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
+		chosen.f32(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate, NULL);
 }
 
 void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,

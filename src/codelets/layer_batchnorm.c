@@ -84,10 +84,12 @@ static void batchnorm_terms(const struct bpg_node *v, int64_t i, struct bpg_term
 
 static void batchnorm_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
-	int64_t dim[4] = { 1 + (bpg_rng_below(rng, 4) == 0), 1 + bpg_rng_below(rng, 4), 1 + bpg_rng_below(rng, 4), 1 + bpg_rng_below(rng, 4) };
+	int64_t dim[4];
 	double variance[4];
-	for (int c = 0; c < 4; c++)
-		variance[c] = (float)fabs(bpg_rng_normal(rng));
+	for (int i = 0; i < 4; i++) {
+		dim[i] = 1 + bpg_rng_below(rng, i ? 4 : 2);
+		variance[i] = (float)fabs(bpg_rng_normal(rng));
+	}
 	bpg_sample_op(s, "BatchNormalization", 9 + (int)bpg_rng_below(rng, 6));
 	if (bpg_rng_below(rng, 2))
 		bpg_sample_float(s, "epsilon", (float)(1e-3 * bpg_rng_uniform(rng)));

@@ -33,7 +33,7 @@ static enum bpg_status concat_import(const struct bpg_import *im, struct bpg_nod
 	for (int a = axis + 1; a < in->rank; a++)
 		g->inner *= in->dim[a];
 	v->out.type = bpg_common_type(v, 0, v->nin - 1);
-	return BPG_OK;
+	return bpg_import_pin(im, v);
 }
 
 static void concat_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)

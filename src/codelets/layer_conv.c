@@ -2,10 +2,11 @@
 #include "codelets/family.h"
 #include "codelets/sliding.h"
 
+#define PINNED ((int64_t)1 << 20)
+
 struct conv {
 	struct bpg_sliding s;
 	int64_t batch, ins, outs, groups;
-	const double *weight, *bias;  /* pinned */
 };
 
 static enum bpg_status conv_import(const struct bpg_import *im, struct bpg_node *v)
@@ -28,15 +29,15 @@ static enum bpg_status conv_import(const struct bpg_import *im, struct bpg_node 
 	if (g->groups < 1 || g->ins % g->groups || g->outs % g->groups || g->ins / g->groups != w->dim[1])
 		return bpg_import_fail(im, BPG_EFILE, "%lld input channels, %lld groups and weights of %lld x %lld do not fit",
 		                       (long long)g->ins, (long long)g->groups, (long long)w->dim[0], (long long)w->dim[1]);
-	g->weight = bpg_const_pin(v->in[1].value);
+	/* terms reads element by element; the rest of the library by rows, so that a large kernel may stay in its file */
+	bool pin = v->in[1].n <= PINNED || g->batch != 1;
+	if (pin && bpg_const_type(v->in[1].value) == BPG_F32 && !bpg_const_pin_f32(v->in[1].value))
+		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory for the weights");
 	if (bpg_given(v, 2)) {
 		BPG_TRY(bpg_import_constant(im, v, 2, "the bias"));
 		if (v->in[2].n != g->outs)
 			return bpg_import_fail(im, BPG_EFILE, "a bias of %lld for %lld channels", (long long)v->in[2].n, (long long)g->outs);
-		g->bias = bpg_const_pin(v->in[2].value);
 	}
-	if (!g->weight || (bpg_given(v, 2) && !g->bias))
-		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory for the weights");
 	bpg_sliding_shape(&g->s, g->batch, g->outs, &v->out.shape);
 	return BPG_OK;
 }
@@ -54,15 +55,15 @@ static void conv_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 				int64_t ix = x * s->stride[1] - s->pad[1] + kx * s->dilation[1];
 				if (iy < 0 || iy >= s->in[0] || ix < 0 || ix >= s->in[1])
 					continue;
-				double w = g->weight[((oc * per + ic) * s->kernel[0] + ky) * s->kernel[1] + kx];
+				double w = bpg_const_at(v->in[1].value, ((oc * per + ic) * s->kernel[0] + ky) * s->kernel[1] + kx);
 				int64_t at = ((batch * g->ins + ic0 + ic) * s->in[0] + iy) * s->in[1] + ix;
 				if (v->in[0].value)
 					bpg_terms_bias(t, w, bpg_const_at(v->in[0].value, at));
 				else
 					bpg_terms_add(t, 0, at, w, 0);
 			}
-	if (g->bias)
-		bpg_terms_bias(t, 1, g->bias[oc]);
+	if (bpg_given(v, 2))
+		bpg_terms_bias(t, 1, bpg_const_at(v->in[2].value, oc));
 }
 
 /* A window that covers the whole input, once: a matrix. */

@@ -8,7 +8,8 @@
 struct convtranspose {
 	struct bpg_sliding s;     /* in, out, pads: of the operator; the window slides over the output */
 	int64_t batch, ins, outs, groups;
-	const double *weight, *bias;
+	const float *narrow;      /* the weights, pinned: all are read for every output */
+	const double *wide;       /* or these */
 };
 
 static enum bpg_status read_sizes(const struct bpg_import *im, const char *name, int axes, int64_t least, int64_t most,
@@ -74,15 +75,17 @@ static enum bpg_status convtranspose_import(const struct bpg_import *im, struct 
 		return bpg_import_fail(im, BPG_EFILE, "%lld input channels, %lld groups and weights of %lld x %lld do not fit",
 		                       (long long)g->ins, (long long)g->groups, (long long)w->dim[0], (long long)w->dim[1]);
 	g->outs = w->dim[1] * g->groups;
-	g->weight = bpg_const_pin(v->in[1].value);
+	if (bpg_const_type(v->in[1].value) == BPG_F32)
+		g->narrow = bpg_const_pin_f32(v->in[1].value);
+	else
+		g->wide = bpg_const_pin(v->in[1].value);
+	if (!g->narrow && !g->wide)
+		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory for the weights");
 	if (bpg_given(v, 2)) {
 		BPG_TRY(bpg_import_constant(im, v, 2, "the bias"));
 		if (v->in[2].n != g->outs)
 			return bpg_import_fail(im, BPG_EFILE, "a bias of %lld for %lld channels", (long long)v->in[2].n, (long long)g->outs);
-		g->bias = bpg_const_pin(v->in[2].value);
 	}
-	if (!g->weight || (bpg_given(v, 2) && !g->bias))
-		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory for the weights");
 	bpg_sliding_shape(&g->s, g->batch, g->outs, &v->out.shape);
 	return BPG_OK;
 }
@@ -106,7 +109,8 @@ static void convtranspose_terms(const struct bpg_node *v, int64_t i, struct bpg_
 		for (int64_t kx = 0; iy >= 0 && kx < s->kernel[1]; kx++) {
 			int64_t ix = source(s, 1, x, kx);
 			for (int64_t ic = ic0; ix >= 0 && ic < ic0 + per_in; ic++) {
-				double w = g->weight[(ic * per_out + m) * area + ky * s->kernel[1] + kx];
+				int64_t tap = (ic * per_out + m) * area + ky * s->kernel[1] + kx;
+				double w = g->narrow ? g->narrow[tap] : g->wide[tap];
 				int64_t at = ((batch * g->ins + ic) * s->in[0] + iy) * s->in[1] + ix;
 				if (v->in[0].value)
 					bpg_terms_bias(t, w, bpg_const_at(v->in[0].value, at));
@@ -115,8 +119,8 @@ static void convtranspose_terms(const struct bpg_node *v, int64_t i, struct bpg_
 			}
 		}
 	}
-	if (g->bias)
-		bpg_terms_bias(t, 1, g->bias[oc]);
+	if (bpg_given(v, 2))
+		bpg_terms_bias(t, 1, bpg_const_at(v->in[2].value, oc));
 }
 
 static void convtranspose_sample(struct bpg_rng *rng, struct bpg_sample *s)
@@ -134,7 +138,8 @@ static void convtranspose_sample(struct bpg_rng *rng, struct bpg_sample *s)
 		bpg_sample_ints(s, "output_padding", axes, axes == 1 ? extra + 1 : extra);
 	if (bpg_rng_below(rng, 4) == 0)
 		bpg_sample_ints(s, "output_shape", axes, shape);
-	int64_t x[4] = { 1, groups * per, g.in[2 - axes] + 2, g.in[1] + 2 }, w[4] = { groups * per, outs, g.kernel[2 - axes], g.kernel[1] };
+	int64_t x[4] = { 1, groups * per, g.in[2 - axes] + 2, g.in[1] + 2 };
+	int64_t w[4] = { groups * per, outs, g.kernel[2 - axes], g.kernel[1] };
 	int64_t bias = outs * groups;
 	bpg_sample_variable(s, 2 + axes, x);
 	bpg_sample_constant(s, 2 + axes, w, NULL);

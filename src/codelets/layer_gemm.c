@@ -9,6 +9,9 @@ struct gemm {
 	double alpha, beta;
 };
 
+static bool gemm_dense(const struct bpg_node *v, struct bpg_dense *d);
+static bool gemm_conv(const struct bpg_node *v, struct bpg_conv *c);
+
 static enum bpg_status gemm_import(const struct bpg_import *im, struct bpg_node *v)
 {
 	BPG_TRY(bpg_import_operands(im, v, 2, 3));
@@ -38,7 +41,11 @@ static enum bpg_status gemm_import(const struct bpg_import *im, struct bpg_node 
 	struct bpg_shape all;
 	if (bpg_given(v, 2) && (!bpg_shape_broadcast(&v->in[2].shape, &v->out.shape, &all) || !bpg_shape_equal(&all, &v->out.shape)))
 		return bpg_import_fail(im, BPG_EFILE, "operand C does not broadcast to %lld x %lld", (long long)g->m, (long long)g->n);
-	return BPG_OK;
+	struct bpg_dense d;
+	struct bpg_conv c;
+	if (gemm_dense(v, &d) || gemm_conv(v, &c))   /* read by rows */
+		return BPG_OK;
+	return bpg_import_pin(im, v);
 }
 
 static void gemm_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)

@@ -14,6 +14,9 @@ static void leading(const struct bpg_shape *s, struct bpg_shape *batch)
 		batch->dim[i] = s->dim[i];
 }
 
+static bool matmul_dense(const struct bpg_node *v, struct bpg_dense *d);
+static bool matmul_conv(const struct bpg_node *v, struct bpg_conv *c);
+
 static enum bpg_status matmul_import(const struct bpg_import *im, struct bpg_node *v)
 {
 	BPG_TRY(bpg_import_operands(im, v, 2, 2));
@@ -42,7 +45,11 @@ static enum bpg_status matmul_import(const struct bpg_import *im, struct bpg_nod
 	if (b->rank > 1)
 		v->out.shape.dim[v->out.shape.rank++] = g->n;
 	v->out.type = bpg_common_type(v, 0, 1);
-	return BPG_OK;
+	struct bpg_dense d;
+	struct bpg_conv c;
+	if (matmul_dense(v, &d) || matmul_conv(v, &c))   /* read by rows */
+		return BPG_OK;
+	return bpg_import_pin(im, v);
 }
 
 static void matmul_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)

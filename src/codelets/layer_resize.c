@@ -157,7 +157,8 @@ static void resize_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	static const char *const how[] = { "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric" };
 	static const char *const nearest[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
 	static const double scale[] = { 1, 2, 3, 1.5, 0.5, 0.7 };
-	int64_t dim[4] = { 1, 1 + bpg_rng_below(rng, 3), 2 + bpg_rng_below(rng, 4), 2 + bpg_rng_below(rng, 4) }, size[4], four[1] = { 4 };
+	int64_t dim[4] = { 1, 1 + bpg_rng_below(rng, 3), 2 + bpg_rng_below(rng, 4), 2 + bpg_rng_below(rng, 4) };
+	int64_t size[4], four[1] = { 4 };
 	double scales[4] = { 1, 1, (float)scale[bpg_rng_below(rng, 6)], (float)scale[bpg_rng_below(rng, 6)] };
 	int form = (int)bpg_rng_below(rng, 4);   /* Upsample, Resize of opset 10, with scales, with sizes */
 	for (int i = 0; i < 4; i++)

@@ -10,7 +10,7 @@ static enum bpg_status where_import(const struct bpg_import *im, struct bpg_node
 	    !bpg_shape_broadcast(&both, &v->in[0].shape, &v->out.shape))
 		return bpg_import_fail(im, BPG_EFILE, "the shapes of the operands do not broadcast");
 	v->out.type = bpg_common_type(v, 1, 2);
-	return BPG_OK;
+	return bpg_import_pin(im, v);
 }
 
 static void where_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)

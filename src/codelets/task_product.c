@@ -12,65 +12,114 @@ void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *
 
 /* ---- gather: panels ---- */
 
-/* Buffers are consecutive panels of `BPG_PANEL`-column groups: columns [c0, c1) in all, panel width a->width each. */
+/* Rows (or, for weights stored by input, columns) that are read at a time: a block stays in the second-level cache. */
+enum { PACK_FLOATS = 1 << 16 };
+
+struct packing {
+	const struct bpg_dense *d;
+	void *const *panel;
+	int64_t K, n, width;      /* summed index, columns, columns of a panel */
+	int32_t *element, *row;   /* input element of a column, output element of a summed index */
+};
+
+/* The eight floats of summed index k, group g. */
+static float *packed(const struct packing *x, int64_t k, int64_t g)
+{
+	int64_t c = g * BPG_GROUP;
+
+	return (float *)x->panel[c / x->width] + (c % x->width / BPG_GROUP * x->K + k) * BPG_GROUP;
+}
+
+static void range_of(const int32_t *v, int64_t n, int64_t *least, int64_t *most)
+{
+	*least = INT64_MAX, *most = -1;
+	for (int64_t i = 0; i < n; i++)
+		*least = BPG_MIN(*least, (int64_t)v[i]), *most = BPG_MAX(*most, (int64_t)v[i]);
+}
+
+/* Weights stored by output: a few rows of them, of each the span that the columns need; then group by group, so that
+ * writes are long. */
+static bool pack_by_output(const struct packing *x)
+{
+	int64_t least, most, groups = (x->n + BPG_GROUP - 1) / BPG_GROUP;
+
+	range_of(x->element, x->n, &least, &most);
+	int64_t span = most - least + 1, rows = BPG_MAX((int64_t)1, BPG_MIN(x->K, PACK_FLOATS / span));
+	float *w = malloc((size_t)(rows * span) * sizeof *w);
+	if (!w)
+		return false;
+	for (int64_t k0 = 0; k0 < x->K; k0 += rows) {
+		int64_t m = BPG_MIN(rows, x->K - k0);
+		for (int64_t k = 0; k < m; k++)
+			bpg_const_read_f32(x->d->weight, x->d->base + x->row[k0 + k] * x->d->stride_out + least, span, w + k * span);
+		for (int64_t g = 0; g < groups; g++) {
+			float *to = packed(x, k0, g);
+			int columns = (int)BPG_MIN(x->n - g * BPG_GROUP, (int64_t)BPG_GROUP);
+			const int32_t *e = x->element + g * BPG_GROUP;
+			for (int64_t k = 0; k < m; k++, to += BPG_GROUP)
+				for (int j = 0; j < BPG_GROUP; j++)
+					to[j] = j < columns ? w[k * span + e[j] - least] : 0;
+		}
+	}
+	free(w);
+	return true;
+}
+
+/* Weights stored by input: a group of eight input rows of them, then transposed. */
+static bool pack_by_input(const struct packing *x)
+{
+	int64_t least, most;
+
+	range_of(x->row, x->K, &least, &most);
+	int64_t span = most - least + 1;
+	float *w = x->K ? malloc((size_t)(BPG_GROUP * span) * sizeof *w) : NULL;
+	if (x->K && !w)
+		return false;
+	for (int64_t g = 0; x->K && g * BPG_GROUP < x->n; g++) {
+		int columns = (int)BPG_MIN(x->n - g * BPG_GROUP, (int64_t)BPG_GROUP);
+		float *to = packed(x, 0, g);
+
+		for (int j = 0; j < columns; j++) {
+			int64_t at = x->d->base + x->element[g * BPG_GROUP + j] * x->d->stride_in;
+			if (x->d->stride_out == 1)
+				bpg_const_read_f32(x->d->weight, at + least, span, w + j * span);
+			else
+				for (int64_t k = 0; k < span; k++)
+					bpg_const_read_f32(x->d->weight, at + (least + k) * x->d->stride_out, 1, w + j * span + k);
+		}
+		for (int64_t k = 0; k < x->K; k++, to += BPG_GROUP)
+			for (int j = 0; j < BPG_GROUP; j++)
+				to[j] = j < columns ? w[j * span + x->row[k] - least] : 0;
+	}
+	free(w);
+	return true;
+}
+
+/* Buffers are consecutive panels. */
 void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_pack *a = arg;
 	const struct bpg_dense *d = &a->hop->dense;
-	const struct bpg_columns *in = a->hop->in[0], *out = a->hop->out;
-	int64_t K = bpg_columns_places(out), n = a->c1 - a->c0, least = INT64_MAX, most = -1;
-	int32_t *element = malloc((size_t)(n + 1) * sizeof *element), *row = malloc((size_t)(K + 1) * sizeof *row);
-	float *w = NULL;
-	bool ok = element && row;
+	struct packing x = { .d = d, .panel = buffer, .K = bpg_columns_places(a->hop->out), .n = a->c1 - a->c0, .width = a->width };
+	bool ok;
 
-	for (int64_t c = 0; ok && c < n; c++) {
-		element[c] = (int32_t)bpg_columns_element(in, a->c0 + c);
-		least = BPG_MIN(least, element[c]), most = BPG_MAX(most, element[c]);
-	}
-	for (int64_t k = 0; ok && k < K; k++)
-		row[k] = (int32_t)bpg_columns_element(out, k);
-	if (!ok || !n)
-		goto out;
-#define PACKED(k, c) (((float *)buffer[(c) / a->width])[((c) % a->width / BPG_GROUP * K + (k)) * BPG_GROUP + (c) % BPG_GROUP])
-	if (d->stride_in == 1) {
-		int64_t span = most - least + 1;
-		w = malloc((size_t)(span + 1) * sizeof *w);
-		ok = w != NULL;
-		for (int64_t k = 0; ok && k < K; k++) {
-			bpg_const_read_f32(d->weight, d->base + row[k] * d->stride_out + least, span, w);
-			for (int64_t c = 0; c < n; c++)
-				PACKED(k, c) = w[element[c] - least];
-		}
-	} else {
-		int64_t lo = INT64_MAX, hi = -1;
-		for (int64_t k = 0; k < K; k++)
-			lo = BPG_MIN(lo, row[k]), hi = BPG_MAX(hi, row[k]);
-		w = malloc((size_t)(BPG_MAX(hi - lo, (int64_t)0) + 2) * sizeof *w);
-		ok = w != NULL;
-		for (int64_t c = 0; ok && c < n && K; c++) {
-			if (d->stride_out == 1)
-				bpg_const_read_f32(d->weight, d->base + lo + element[c] * d->stride_in, hi - lo + 1, w);
-			else
-				for (int64_t k = lo; k <= hi; k++)
-					bpg_const_read_f32(d->weight, d->base + k * d->stride_out + element[c] * d->stride_in, 1, w + k - lo);
-			for (int64_t k = 0; k < K; k++)
-				PACKED(k, c) = w[row[k] - lo];
-		}
-	}
-	for (int64_t c = n; ok && c % BPG_GROUP; c++) /* the rest of the last group */
-		for (int64_t k = 0; k < K; k++)
-			PACKED(k, c) = 0;
+	x.element = malloc((size_t)(x.n + 1) * sizeof *x.element);
+	x.row = malloc((size_t)(x.K + 1) * sizeof *x.row);
+	ok = x.element && x.row;
+	for (int64_t c = 0; ok && c < x.n; c++)
+		x.element[c] = (int32_t)bpg_columns_element(a->hop->in[0], a->c0 + c);
+	for (int64_t k = 0; ok && k < x.K; k++)
+		x.row[k] = (int32_t)bpg_columns_element(a->hop->out, k);
+	if (ok && x.n)
+		ok = d->stride_in == 1 ? pack_by_output(&x) : pack_by_input(&x);
 	if (ok && d->scale != 1)
-		for (int64_t c = 0; c < n; c++)
-			for (int64_t k = 0; k < K; k++)
-				PACKED(k, c) *= (float)d->scale;
-#undef PACKED
-out:
+		for (int64_t g = 0; g * BPG_GROUP < x.n; g++)
+			for (int64_t i = 0; i < x.K * BPG_GROUP; i++)
+				packed(&x, 0, g)[i] *= (float)d->scale;
 	if (!ok)
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short while weights are packed");
-	free(w);
-	free(element);
-	free(row);
+	free(x.element);
+	free(x.row);
 }
 
 void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -274,10 +323,44 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 /* ---- gemm ---- */
 
 static void product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
-                    void *C, int64_t c_strip, int columns, bool accumulate)
+                    void *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
 {
-	BY_TYPE(wide, bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate),
+	BY_TYPE(wide, bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead),
 	        bpg_product_f64(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate));
+}
+
+/* Summed columns [k, end) of the panel's product, in blocks; all but the first add to what is there. */
+static void blocks(const struct bpg_arg_gemm *a, void *const *buffer, int64_t k, int64_t end, int strips, bool add)
+{
+	bool wide = a->from.wide;
+	int64_t K = bpg_columns_places(a->hop->out), from = K * BPG_LANES, to = bpg_columns_places(a->hop->in[0]) * BPG_LANES;
+	int64_t groups = (a->c1 - a->c0 + BPG_GROUP - 1) / BPG_GROUP, block = a->hop->block;
+	const float *W = buffer[0];
+
+	for (; k < end; k += block, add = true) {
+		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, block) };
+		bool more = k + 2 * block <= end && !wide;
+		for (int64_t g = 0; g < groups; g++) {
+			int64_t c = a->c0 + g * BPG_GROUP;
+			const float *w = W + g * K * BPG_GROUP;
+			/* While this block is multiplied the next one comes: of the tile a share with each group, of the weights
+			 * what this group needs. */
+			int lines = (int)(block / 16);
+			struct bpg_ahead ahead = { (const float *)buffer[1] + (k + block + g % 16 * lines) * BPG_LANES, w + (k + block) * BPG_GROUP, lines };
+			char *C = (char *)buffer[2] + c * BPG_LANES * (int64_t)(wide ? sizeof(double) : sizeof(float));
+			product(wide, strips, buffer[1], from, &run, 1, w, C, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), add, more ? &ahead : NULL);
+		}
+	}
+}
+
+static void negate(bool wide, int64_t n, const void *from, void *to)
+{
+	if (wide)
+		for (int64_t i = 0; i < n; i++)
+			((double *)to)[i] = -((const double *)from)[i];
+	else
+		for (int64_t i = 0; i < n; i++)
+			((float *)to)[i] = -((const float *)from)[i];
 }
 
 void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -285,37 +368,22 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	const struct bpg_arg_gemm *a = arg;
 	bool wide = a->from.wide;
 	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]);
-	int64_t size = wide ? sizeof(double) : sizeof(float), from = K * BPG_LANES, to = N * BPG_LANES;
-	int64_t block = a->hop->block, mixed = a->pair ? a->hop->out->mixed : 0;
-	const float *W = buffer[0];
+	int64_t size = wide ? sizeof(double) : sizeof(float), to = N * BPG_LANES;
+	int64_t mixed = a->pair ? a->hop->out->mixed : 0;
 	char *C = (char *)buffer[2] + a->c0 * BPG_LANES * size;
 	bool begun = false;
 
 	(void)rt;
 	/* Pair: rows +e and -e of a neuron are opposite on the columns that are not mixed; one product serves both. */
-	for (int64_t k = mixed; a->pair && k < K; k += block) {
-		struct bpg_run run = { k, k, (int)BPG_MIN(K - k, block) };
-		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
-			product(wide, a->pair, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP, C + (c - a->c0) * BPG_LANES * size, to,
-			        (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
+	if (a->pair && mixed < K) {
+		blocks(a, buffer, mixed, K, a->pair, false);
+		for (int s = 0; s < a->pair; s++)
+			negate(wide, (a->c1 - a->c0) * BPG_LANES, C + s * to * size, C + (a->pair + s) * to * size);
 		begun = true;
 	}
-	for (int s = 0; begun && s < a->pair; s++) {
-		int64_t n = (a->c1 - a->c0) * BPG_LANES;
-		const char *x = C + s * to * size;
-		char *y = C + (a->pair + s) * to * size;
-		if (wide)
-			for (int64_t i = 0; i < n; i++)
-				((double *)(void *)y)[i] = -((const double *)(const void *)x)[i];
-		else
-			for (int64_t i = 0; i < n; i++)
-				((float *)(void *)y)[i] = -((const float *)(const void *)x)[i];
-	}
-	for (int64_t k = 0, end = a->pair ? mixed : K; k < end; k += block) {
-		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, block) };
-		for (int64_t c = a->c0; c < a->c1; c += BPG_GROUP)
-			product(wide, a->from.strips, buffer[1], from, &run, 1, W + (c - a->c0) / BPG_GROUP * K * BPG_GROUP,
-			        C + (c - a->c0) * BPG_LANES * size, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), begun);
+	int64_t end = a->pair ? mixed : K;
+	if (end > 0) {
+		blocks(a, buffer, 0, end, a->from.strips, begun);
 		begun = true;
 	}
 	if (!begun)
@@ -371,12 +439,12 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 							int64_t part = tap[i] / each;
 							for (; i < runs && tap[i] / each == part; i++)
 								cut[cuts++] = (struct bpg_run){ run[i].a + g * ocg, tap[i] * ocg, (int)ocg };
-							product(wide, a->from.strips, buffer[1], from, cut, cuts, W, D, to, columns, begun);
+							product(wide, a->from.strips, buffer[1], from, cut, cuts, W, D, to, columns, begun, NULL);
 							begun = true;
 						} else {
 							for (int64_t k = 0; k < ocg; k += block) {
 								cut[0] = (struct bpg_run){ run[i].a + g * ocg + k, tap[i] * ocg + k, (int)BPG_MIN(ocg - k, block) };
-								product(wide, a->from.strips, buffer[1], from, cut, 1, W, D, to, columns, begun);
+								product(wide, a->from.strips, buffer[1], from, cut, 1, W, D, to, columns, begun, NULL);
 								begun = true;
 							}
 							i++;

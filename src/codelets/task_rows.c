@@ -287,8 +287,9 @@ void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg
 	for (int s = 0; s < a->tile.strips; s++) {
 		const char *x = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(a->tile.wide);
 		double *box = state + BPG_BOX * rows + s * BPG_LANES, *ball = state + BPG_BALL * rows + s * BPG_LANES;
-		BY_TYPE(a->tile.wide, concretize_columns_f32(F32(x), columns, radius, a->norm, box, ball),
-		        concretize_columns_f64(F64(x), columns, radius, a->norm, box, ball));
+		BY_TYPE(a->tile.wide, box_columns_f32(F32(x), columns, radius, box), box_columns_f64(F64(x), columns, radius, box));
+		if (a->norm)
+			BY_TYPE(a->tile.wide, ball_columns_f32(F32(x), columns, a->norm, ball), ball_columns_f64(F64(x), columns, a->norm, ball));
 	}
 	free(radius);
 }

@@ -152,25 +152,22 @@ out:
 static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
 	bool crown = m->options.method == BPG_METHOD_CROWN;
-	bool nonlinear = v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_PLANES;
 
 	if (v->hop.kind == BPG_HOP_INPUT) {
 		BPG_TRY(bpg_lower_input(ctx, m, v));
 		return v->columns_set ? BPG_OK : bpg_model_columns(ctx, m, v, NULL);
 	}
 	BPG_TRY(bpg_lower_interval(ctx, m, v));
-	bool read = has_nonlinear_reader(m, v);
-	if (!read && !nonlinear && v->columns_set)
-		return BPG_OK; /* nothing to decide: the task's result is awaited by its readers */
-	BPG_TRY(bpg_rt_wait(m->rt, ctx));
-	if (nonlinear) {
-		struct bpg_model_node *x = v->hop.kind == BPG_HOP_UNARY ? &m->node[v->src[0]] : NULL;
-		BPG_TRY(bpg_model_columns(ctx, m, v, x));
+	bool read = has_nonlinear_reader(m, v), unary = v->hop.kind == BPG_HOP_UNARY;
+	if (unary) { /* the bounds of its input are final: nothing to wait for */
+		BPG_TRY(bpg_model_columns(ctx, m, v, &m->node[v->src[0]]));
 		BPG_TRY(bpg_lower_planes(ctx, m, v));
-		if (v->hop.kind == BPG_HOP_PLANES) {
-			BPG_TRY(bpg_rt_wait(m->rt, ctx)); /* windows of walks follow the terms of its planes */
-		}
 	}
+	if (v->hop.kind == BPG_HOP_PLANES)
+		BPG_TRY(bpg_lower_planes(ctx, m, v));
+	else if (!read && v->columns_set)
+		return BPG_OK; /* nothing to decide: the task's result is awaited by its readers */
+	BPG_TRY(bpg_rt_wait(m->rt, ctx)); /* bounds are decided on; windows of walks follow the terms of planes */
 	/* Dense with one nonlinear reader: its columns are those of the reader, which come when its own bounds are final (its
 	 * rows start one node further down). All others need theirs now, as a walk may start here. */
 	bool shared = v->hop.kind == BPG_HOP_DENSE && v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;

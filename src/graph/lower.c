@@ -198,6 +198,8 @@ static enum bpg_status pack_dense(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	struct bpg_arg_pack a = { .hop = &v->hop };
 	enum bpg_access mode[PANELS_A_TASK];
 
+	if (m->options.panel <= 0 && K <= 2 * BPG_BLOCK)
+		width *= 2; /* a task should be worth its submission */
 	while (width > 16 && (size_t)(width * K) * sizeof(float) > panel_bytes_most)
 		width = (width / 2 + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
 	v->panel_width = a.width = width;

@@ -172,7 +172,7 @@ static void set_gammas(struct bpg_model_node *v, int depth)
 
 	if (h->kind == BPG_HOP_DENSE) {
 		double terms = (double)h->dense.outs;
-		h->block = depth > 3 ? BPG_BLOCK / 4 : BPG_BLOCK;
+		h->block = depth > 3 ? BPG_BLOCK / 2 : BPG_BLOCK;
 		/* Pairs (see gemm) begin a second round of blocks. */
 		length = terms <= h->block ? terms + 1 : h->block + ceil(terms / h->block) + 2;
 	} else if (h->kind == BPG_HOP_CONV) {
@@ -279,17 +279,29 @@ void bpg_model_free(struct bpg_model *m)
 
 /* ---- columns of LIST nodes ---- */
 
+enum standing { CONSTANT, SINGLE, MIXED };
+
+/* What the planes of y make of element i of its pre-activation: nothing, one line, or two. */
+static enum standing standing(const struct bpg_model *m, const struct bpg_model_node *y, const struct bpg_model_node *x, int64_t i)
+{
+	static const double none[2] = { NAN, NAN };
+	struct bpg_planes1 p;
+
+	bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
+	if (p.lo_slope != p.up_slope || p.lo_bias != p.up_bias)
+		return MIXED;
+	return p.lo_slope == 0 && x->consumers == 1 ? CONSTANT : SINGLE;
+}
+
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *y, struct bpg_model_node *x)
 {
 	struct bpg_columns *k = &y->columns;
-	/* Where the pre-activation is read by others too, its columns are all that can move. */
-	const struct bpg_model_node *live = x && x->consumers > 1 ? x : y;
-	const double *r = bpg_field(live, BPG_RADIUS);
-	static const double none[2] = { NAN, NAN };
+	const double *r = bpg_field(x ? x : y, BPG_RADIUS);
+	int64_t mixed = 0;
 
 	if (y->columns_set)
 		return BPG_OK;
-	if (x && x->columns_set) { /* a second nonlinear reader of x */
+	if (x && x->columns_set) { /* a second nonlinear reader of x, or a walk may start there */
 		*k = x->columns;
 		k->mixed = k->count;
 		x->columns.mixed = x->columns.count;
@@ -300,26 +312,21 @@ enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	k->index = bpg_arena_alloc(m->arena, (size_t)k->n + 1, sizeof *k->index);
 	if (!k->slot || !k->index)
 		return bpg_nomem(ctx, "the columns of a node");
-	for (int64_t i = 0; i < k->n; i++)
-		k->slot[i] = -1;
-	for (int round = 0; round < 2; round++) {
-		for (int64_t i = 0; i < k->n; i++) {
-			bool mixed = false;
-			if (!(r[i] > 0))
-				continue;
-			if (x) {
-				struct bpg_planes1 p;
-				bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
-				mixed = !(p.lo_slope == p.up_slope && p.lo_bias == p.up_bias);
-			}
-			if (mixed == (round == 0)) {
-				k->slot[i] = (int32_t)k->count;
-				k->index[k->count++] = (int32_t)i;
-			}
+	/* Mixed ones fill the list from its start, the others wait in `slot` for the second round. */
+	for (int64_t i = 0; i < k->n; i++) {
+		enum standing s = !(r[i] > 0) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;
+		k->slot[i] = s == CONSTANT ? -1 : -2;
+		if (s == MIXED) {
+			k->slot[i] = (int32_t)mixed;
+			k->index[mixed++] = (int32_t)i;
 		}
-		if (round == 0)
-			k->mixed = k->count;
 	}
+	k->mixed = k->count = mixed;
+	for (int64_t i = 0; i < k->n; i++)
+		if (k->slot[i] == -2) {
+			k->slot[i] = (int32_t)k->count;
+			k->index[k->count++] = (int32_t)i;
+		}
 	y->columns_set = true;
 	if (x) {
 		x->columns = *k;

@@ -66,8 +66,8 @@ static inline const double *bpg_field(const struct bpg_model_node *v, enum bpg_f
 	return v->bounds + f * v->columns.n;
 }
 
-/* Sets the columns of a LIST node from its final bounds: `rad > 0`, those with two planes first. `x` may be null: else the
- * pre-activation that shares them. */
+/* Sets the columns of a LIST node: the elements that can move, by its own final bounds (x null), or by those of the
+ * pre-activation x that shares its columns; then those with two planes come first. */
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *y, struct bpg_model_node *x);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Rows of a tile: enough to reuse a panel from the second-level cache, few enough that two workers stay busy. */
-enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64 };
+enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64, TILES_LEAST = 4 };
 static const size_t tile_bytes_most = (size_t)64 << 20;
 
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *s, int node)
@@ -61,11 +61,13 @@ static size_t widest(const struct bpg_model *m, const struct bpg_stage *s)
 static int tile_elements(const struct bpg_model *m, const struct bpg_stage *s, int64_t count, int sides, bool wide)
 {
 	int per = sides == 3 ? 2 : 1;
-	int64_t rows = m->options.tile > 0 ? m->options.tile : TILE_ROWS;
+	int64_t total = count * per, rows = m->options.tile;
 
-	if (m->options.tile <= 0)
-		while (rows > TILE_ROWS_LEAST && count * per < rows * 8)
-			rows /= 2;
+	if (rows <= 0) { /* even shares; small nodes still give two workers something to do */
+		int64_t tiles = BPG_MAX((total + TILE_ROWS - 1) / TILE_ROWS, BPG_MIN((int64_t)TILES_LEAST, (total + TILE_ROWS_LEAST - 1) / TILE_ROWS_LEAST));
+		rows = (total + tiles - 1) / BPG_MAX(tiles, (int64_t)1);
+		rows = (rows + BPG_LANES * per - 1) / (BPG_LANES * per) * (BPG_LANES * per);
+	}
 	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
 	while (rows > BPG_LANES * per && (size_t)rows * column > tile_bytes_most)
 		rows /= 2;
@@ -184,7 +186,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 	s->node = -1;
 	s->stop = stop;
 	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
-	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
+	s->tile = bpg_arena_alloc(arena, (size_t)count + 2, sizeof *s->tile);
 	if (!s->start || !s->tile)
 		return bpg_nomem(ctx, "the tiles of the rows asked");
 	for (int i = 0; i < m->net->outputs; i++)
@@ -193,12 +195,15 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
 	bool wide = count <= 512 || m->options.wide;
 	int most = tile_elements(m, s, count, sides, wide);
-	for (int64_t i = 0; i < count; i += most) {
-		struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), sides, wide);
-		if (!t)
-			return bpg_nomem(ctx, "the tiles of the rows asked");
-		t->row = row + i;
-	}
+	/* One strip of rows would be one chain of tasks: its two sides are two. */
+	bool apart = sides == 3 && count <= BPG_LANES;
+	for (int64_t i = 0; i < count; i += most)
+		for (int side = apart ? 1 : sides; side <= (apart ? 2 : sides); side++) {
+			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), side, wide);
+			if (!t)
+				return bpg_nomem(ctx, "the tiles of the rows asked");
+			t->row = row + i;
+		}
 	finish_tiles(m, s);
 	return BPG_OK;
 }

@@ -51,7 +51,8 @@ bool bpg_pass_rename(struct bpg_build *b, const struct bpg_node *v, int *operand
 /* The value of a node whose operands are all constant, or that belongs to the family CONSTANT. */
 enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, struct bpg_const **value);
 /* The node for an output that is a constant: linear, without variable operands. */
-enum bpg_status bpg_pass_constant_output(struct bpg_build *b, const char *tensor, const struct bpg_value *value, struct bpg_node *v);
+enum bpg_status bpg_pass_constant_output(struct bpg_build *b, const char *tensor, const struct bpg_value *value,
+                                         struct bpg_node *v);
 /* Drops nodes that no output needs; keeps inputs. */
 enum bpg_status bpg_pass_dead(struct bpg_ctx *ctx, struct bpg_net *net);
 

@@ -151,6 +151,9 @@ double bpg_const_at(const struct bpg_const *c, int64_t i)
 {
 	if (c->mem)
 		return value_at(c, i);
+	const float *pin = __atomic_load_n(&c->pin_f32, __ATOMIC_ACQUIRE);   /* another thread may be pinning it */
+	if (pin)
+		return pin[i];
 	float f;
 	read_file(c, i, 1, &f);
 	return f;
@@ -188,7 +191,8 @@ void bpg_const_read_f32(const struct bpg_const *c, int64_t first, int64_t n, flo
 			to[i] = (float)value_at(c, first + i);
 }
 
-void bpg_const_block_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols, float *to)
+void bpg_const_block_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols,
+                         float *to)
 {
 	if (cols == stride) {
 		bpg_const_read_f32(c, row0 * stride + col0, rows * cols, to);
@@ -216,7 +220,7 @@ const float *bpg_const_pin_f32(struct bpg_const *c)
 	float *p = c->pin_f32;
 	if (!p && (p = bpg_arena_alloc(c->arena, (size_t)c->n, sizeof *p))) {
 		bpg_const_read_f32(c, 0, c->n, p);
-		c->pin_f32 = p;
+		__atomic_store_n(&c->pin_f32, p, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&pin_lock);
 	return p;

@@ -12,8 +12,8 @@ static enum bpg_status node_failed(struct bpg_ctx *ctx, const struct bpg_net *ne
 	char name[128], op[128];
 	if (st == BPG_ENOMEM)
 		return bpg_nomem(ctx, net->path);
-	return bpg_fail(ctx, st, "%s: node '%s' (%s): %s could not be computed", net->path, bpg_printable(net->node[i].v.name, name),
-	                bpg_printable(net->node[i].v.op, op), what);
+	return bpg_fail(ctx, st, "%s: node '%s' (%s): %s could not be computed", net->path,
+	                bpg_printable(net->node[i].v.name, name), bpg_printable(net->node[i].v.op, op), what);
 }
 
 /* Last node that reads node i; nodes (a number past the end) for outputs, so that they stay. */
@@ -133,7 +133,8 @@ static enum bpg_status eval_node(struct bpg_ctx *ctx, const struct bpg_net *net,
 	return st ? node_failed(ctx, net, i, st, "its value") : BPG_OK;
 }
 
-enum bpg_status bpg_net_eval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *x, struct bpg_arena *arena, double **value)
+enum bpg_status bpg_net_eval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *x, struct bpg_arena *arena,
+                             double **value)
 {
 	enum bpg_status st = BPG_OK;
 	struct operands o;
@@ -316,7 +317,8 @@ static enum bpg_status box_node(struct bpg_ctx *ctx, const struct bpg_net *net, 
 	return st ? node_failed(ctx, net, i, st, "its interval") : BPG_OK;
 }
 
-enum bpg_status bpg_net_interval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *lower, const double *upper, double *lo, double *up)
+enum bpg_status bpg_net_interval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *lower, const double *upper,
+                                 double *lo, double *up)
 {
 	enum bpg_status st = BPG_OK;
 	struct boxes b;
@@ -382,7 +384,8 @@ static void copy_input_gradient(const struct bpg_net *net, double *const *g, dou
 	}
 }
 
-enum bpg_status bpg_net_gradient(struct bpg_ctx *ctx, const struct bpg_net *net, double *const *value, const double *gy, double *gx)
+enum bpg_status bpg_net_gradient(struct bpg_ctx *ctx, const struct bpg_net *net, double *const *value, const double *gy,
+                                 double *gx)
 {
 	enum bpg_status st = BPG_OK;
 	struct operands o;

@@ -61,7 +61,8 @@ static enum bpg_status prepare(struct scratch *s, const struct bpg_build *b, con
 		return bpg_nomem(b->ctx, b->net->path);
 	for (int k = 0; k < v->nin; k++) {
 		if (v->in[k].value && v->in[k].n > MOST_ELEMENTS)
-			return fail(b, v, BPG_EUNSUPPORTED, "an operand is too large to be folded; simplify the model before export");
+			return fail(b, v, BPG_EUNSUPPORTED,
+			            "an operand is too large to be folded; simplify the model before export");
 		s->v.in[k] = v->in[k];
 		if (!copy_operand(s, k))
 			return bpg_nomem(b->ctx, b->net->path);
@@ -95,7 +96,8 @@ enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, str
 {
 	int64_t n = v->out.n;
 	if (n > MOST_ELEMENTS || b->folded > MOST_TOGETHER - n || too_much_work(v))
-		return fail(b, v, BPG_EUNSUPPORTED, "its constant value is too large to be folded; simplify the model before export");
+		return fail(b, v, BPG_EUNSUPPORTED,
+		            "its constant value is too large to be folded; simplify the model before export");
 	b->folded += n;
 
 	enum bpg_status st = BPG_OK;

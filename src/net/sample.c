@@ -147,8 +147,8 @@ void bpg_sample_box(struct bpg_rng *rng, struct bpg_sample *s)
 	bpg_sample_variable(s, rank, dim);
 }
 
-enum bpg_status bpg_sample_node(struct bpg_ctx *ctx, struct bpg_arena *arena, const struct bpg_layer *layer, uint64_t seed, int fd,
-                                struct bpg_sample *s, struct bpg_node *v)
+enum bpg_status bpg_sample_node(struct bpg_ctx *ctx, struct bpg_arena *arena, const struct bpg_layer *layer, uint64_t seed,
+                                int fd, struct bpg_sample *s, struct bpg_node *v)
 {
 	struct bpg_rng rng;
 	*s = (struct bpg_sample){ .arena = arena, .fd = fd, .opset = 13, .output_count = 1, .lo = -3, .up = 3 };

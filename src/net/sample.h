@@ -19,8 +19,8 @@ struct bpg_sample {
 };
 
 /* Draws an instance of the layer and imports it. The message of a failure is in the context. */
-enum bpg_status bpg_sample_node(struct bpg_ctx *ctx, struct bpg_arena *arena, const struct bpg_layer *layer, uint64_t seed, int fd,
-                                struct bpg_sample *s, struct bpg_node *v);
+enum bpg_status bpg_sample_node(struct bpg_ctx *ctx, struct bpg_arena *arena, const struct bpg_layer *layer, uint64_t seed,
+                                int fd, struct bpg_sample *s, struct bpg_node *v);
 
 /* Imports what was drawn, or changed since. */
 enum bpg_status bpg_sample_import(struct bpg_ctx *ctx, struct bpg_sample *s, struct bpg_node *v, const struct bpg_layer *layer);

@@ -13,8 +13,8 @@ static int type_of(const Onnx__AttributeProto *a)
 	return a->has_f ? 1 : a->has_i ? 2 : a->has_s ? 3 : a->t ? 4 : a->n_floats ? 6 : a->n_ints ? 7 : 0;
 }
 
-static enum bpg_status convert(struct bpg_onnx_model *m, const Onnx__AttributeProto *a, const char *label, struct bpg_arena *scratch,
-                               struct bpg_import_attr *to)
+static enum bpg_status convert(struct bpg_onnx_model *m, const Onnx__AttributeProto *a, const char *label,
+                               struct bpg_arena *scratch, struct bpg_import_attr *to)
 {
 	*to = (struct bpg_import_attr){ .name = a->name ? a->name : "", .kind = BPG_ATTR_OTHER };
 	if (a->ref_attr_name && *a->ref_attr_name)

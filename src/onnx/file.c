@@ -87,7 +87,8 @@ static bool is_gzip(const char *path, int fd)
 {
 	unsigned char magic[2] = { 0 };
 	size_t n = strlen(path);
-	return (n > 3 && !strcmp(path + n - 3, ".gz")) || (bpg_onnx_read(fd, 0, magic, 2) && magic[0] == 0x1f && magic[1] == 0x8b);
+	return (n > 3 && !strcmp(path + n - 3, ".gz")) ||
+	       (bpg_onnx_read(fd, 0, magic, 2) && magic[0] == 0x1f && magic[1] == 0x8b);
 }
 
 static bool write_all(int fd, const char *at, int64_t n)
@@ -115,7 +116,8 @@ static enum bpg_status copy_stream(struct bpg_ctx *ctx, const char *path, struct
 		if (total > MOST_UNPACKED)
 			st = bpg_fail(ctx, BPG_EFILE, "%s: more than 2 GiB when unpacked, more than a model can have", path);
 		else if (!write_all(fd, buffer, got))
-			st = bpg_fail(ctx, BPG_ENOMEM, "%s: no room to unpack it (%s); unpack it with gunzip", path, strerror(errno));
+			st = bpg_fail(ctx, BPG_ENOMEM, "%s: no room to unpack it (%s); unpack it with gunzip", path,
+			              strerror(errno));
 	}
 	if (!st && got < 0)
 		st = bpg_fail(ctx, BPG_EFILE, "%s: damaged compressed file; copy it again", path);
@@ -222,8 +224,8 @@ enum bpg_status bpg_onnx_open_external(struct bpg_ctx *ctx, const char *path, co
 	if (code)
 		return code;
 	if (wrong)
-		return bpg_fail(ctx, BPG_EFILE, "%s: tensor '%s' lies in the external file '%s': %s", path, bpg_printable(tensor, name),
-		                bpg_printable(location, where), wrong);
+		return bpg_fail(ctx, BPG_EFILE, "%s: tensor '%s' lies in the external file '%s': %s", path,
+		                bpg_printable(tensor, name), bpg_printable(location, where), wrong);
 	*number = find_open(files, &st);
 	if (*number >= 0) {
 		close(fd);

@@ -68,7 +68,8 @@ static enum bpg_status twice(const struct bpg_onnx_graph *g, const char *tensor)
 static enum bpg_status add_constants(struct bpg_onnx_graph *g, struct table *t)
 {
 	if (g->proto->n_sparse_initializer)
-		return bpg_fail(g->model->ctx, BPG_EUNSUPPORTED, "%s: sparse initialisers are not supported; export dense weights", g->model->path);
+		return bpg_fail(g->model->ctx, BPG_EUNSUPPORTED,
+		                "%s: sparse initialisers are not supported; export dense weights", g->model->path);
 	int first = (int)g->proto->n_input;
 	for (int i = 0; i < (int)g->proto->n_initializer; i++) {
 		const char *name = text(g->proto->initializer[i]->name);
@@ -113,9 +114,10 @@ static enum bpg_status nobody(const struct bpg_onnx_graph *g, int node, const ch
 {
 	char name[128], label[128], op[128];
 	if (node < 0)
-		return bpg_fail(g->model->ctx, BPG_EFILE, "%s: output '%s' is made by no node; the file is damaged", g->model->path,
-		                bpg_printable(tensor, name));
-	return bpg_fail(g->model->ctx, BPG_EFILE, "%s: node '%s' (%s): reads tensor '%s', which nothing makes; the file is damaged",
+		return bpg_fail(g->model->ctx, BPG_EFILE, "%s: output '%s' is made by no node; the file is damaged",
+		                g->model->path, bpg_printable(tensor, name));
+	return bpg_fail(g->model->ctx, BPG_EFILE,
+	                "%s: node '%s' (%s): reads tensor '%s', which nothing makes; the file is damaged",
 	                g->model->path, bpg_printable(g->label[node], label), bpg_printable(g->proto->node[node]->op_type, op),
 	                bpg_printable(tensor, name));
 }
@@ -318,8 +320,8 @@ bool bpg_onnx_supported(const Onnx__NodeProto *node)
 }
 
 /* The first axis may be symbolic, absent, or 0 or -1 in old files: the batch, which is 1. */
-static enum bpg_status input_axis(struct bpg_onnx_model *m, const char *input, int axis, const Onnx__TensorShapeProto__Dimension *d,
-                                  int64_t *to)
+static enum bpg_status input_axis(struct bpg_onnx_model *m, const char *input, int axis,
+                                  const Onnx__TensorShapeProto__Dimension *d, int64_t *to)
 {
 	char name[128], symbol[128];
 	bool given = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -330,12 +332,12 @@ static enum bpg_status input_axis(struct bpg_onnx_model *m, const char *input, i
 	if (axis == 0)
 		return BPG_OK;
 	if (given)
-		return bpg_fail(m->ctx, BPG_EFILE, "%s: input '%s': axis %d has size %lld", m->path, bpg_printable(input, name), axis,
-		                (long long)d->dim_value);
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: input '%s': axis %d has size %lld", m->path, bpg_printable(input, name),
+		                axis, (long long)d->dim_value);
 	bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
 	return bpg_fail(m->ctx, BPG_EUNSUPPORTED,
-	                "%s: input '%s': axis %d has the symbolic size '%s'; only the first axis may, export with fixed sizes", m->path,
-	                bpg_printable(input, name), axis, named ? bpg_printable(d->dim_param, symbol) : "?");
+	                "%s: input '%s': axis %d has the symbolic size '%s'; only the first axis may, export with fixed sizes",
+	                m->path, bpg_printable(input, name), axis, named ? bpg_printable(d->dim_param, symbol) : "?");
 }
 
 enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__ValueInfoProto *input, struct bpg_shape *shape)
@@ -347,12 +349,14 @@ enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__Value
 	if (!t)
 		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' is no tensor", m->path, name);
 	if (t->elem_type != 1 && t->elem_type != 10 && t->elem_type != 11 && t->elem_type != 16)
-		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' does not hold floating point numbers (type %d)", m->path, name,
-		                t->elem_type);
+		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' does not hold floating point numbers (type %d)",
+		                m->path, name, t->elem_type);
 	if (!t->shape)
-		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' has no shape; export the model with fixed sizes", m->path, name);
+		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' has no shape; export the model with fixed sizes",
+		                m->path, name);
 	if (t->shape->n_dim > BPG_MAX_RANK)
-		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' has more than %d dimensions", m->path, name, BPG_MAX_RANK);
+		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: input '%s' has more than %d dimensions", m->path, name,
+		                BPG_MAX_RANK);
 	*shape = (struct bpg_shape){ .rank = (int)t->shape->n_dim };
 	for (int i = 0; i < shape->rank; i++)
 		BPG_TRY(input_axis(m, input->name, i, t->shape->dim[i], &shape->dim[i]));

@@ -24,8 +24,8 @@ static void describe_node(const struct bpg_onnx_graph *g, int i, char *to, size_
 	const Onnx__NodeProto *node = g->proto->node[i];
 	char label[128], op[128], domain[128];
 	bool foreign = node->domain && *node->domain && strcmp(node->domain, "ai.onnx");
-	snprintf(to, room, "node '%s' (%s%s%s)", bpg_printable(g->label[i], label), foreign ? bpg_printable(node->domain, domain) : "",
-	         foreign ? "." : "", bpg_printable(node->op_type, op));
+	snprintf(to, room, "node '%s' (%s%s%s)", bpg_printable(g->label[i], label),
+	         foreign ? bpg_printable(node->domain, domain) : "", foreign ? "." : "", bpg_printable(node->op_type, op));
 }
 
 /* All unsupported nodes at once: one run shows everything that has to change. */
@@ -43,8 +43,8 @@ static enum bpg_status check_operators(const struct bpg_onnx_graph *g)
 	}
 	enum bpg_status st = BPG_OK;
 	if (found && memory)
-		st = bpg_fail(g->model->ctx, BPG_EUNSUPPORTED, "%s: %d node%s operators outside the supported set: %s%s", g->model->path, found,
-		              found > 1 ? "s use" : " uses", list, found > MOST_LISTED ? ", ..." : "");
+		st = bpg_fail(g->model->ctx, BPG_EUNSUPPORTED, "%s: %d node%s operators outside the supported set: %s%s",
+		              g->model->path, found, found > 1 ? "s use" : " uses", list, found > MOST_LISTED ? ", ..." : "");
 	else if (found)
 		st = bpg_nomem(g->model->ctx, g->model->path);
 	free(list);

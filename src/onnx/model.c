@@ -19,9 +19,11 @@ static enum bpg_status check_opset(struct bpg_onnx_model *m)
 			version = o->version;
 	}
 	if (!version)
-		return bpg_fail(m->ctx, BPG_EFILE, "%s: says no operator set version (opset_import); export the model again", m->path);
+		return bpg_fail(m->ctx, BPG_EFILE, "%s: says no operator set version (opset_import); export the model again",
+		                m->path);
 	if (version < FIRST_OPSET || version > LAST_OPSET)
-		return bpg_fail(m->ctx, BPG_EUNSUPPORTED, "%s: operator set %lld, supported are %d to %d; convert or export the model again",
+		return bpg_fail(m->ctx, BPG_EUNSUPPORTED,
+		                "%s: operator set %lld, supported are %d to %d; convert or export the model again",
 		                m->path, (long long)version, FIRST_OPSET, LAST_OPSET);
 	m->opset = (int)version;
 	return BPG_OK;

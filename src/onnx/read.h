@@ -51,7 +51,8 @@ bool bpg_wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
 struct bpg_onnx_place {
 	int64_t begin, end;       /* bytes of the file */
 };
-enum bpg_status bpg_onnx_scan(struct bpg_ctx *ctx, const char *path, const uint8_t *data, int64_t size, uint8_t **rest, int64_t *length);
+enum bpg_status bpg_onnx_scan(struct bpg_ctx *ctx, const char *path, const uint8_t *data, int64_t size, uint8_t **rest,
+                              int64_t *length);
 
 /* ---- the model while it is read ---- */
 

@@ -24,10 +24,11 @@ enum { MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, SEGMENT, PAIR, SPARSE, VALUE, TYPE
 
 static const uint8_t rule[MESSAGES][FIELDS] = {
 	[MODEL] = { [1] = COPY, [2] = COPY, [7] = ONE | CHILD(GRAPH), [8] = CHILD(OPSET) },
-	[GRAPH] = { [1] = CHILD(NODE), [2] = COPY, [5] = CHILD(TENSOR), [11] = CHILD(VALUE), [12] = CHILD(VALUE), [15] = CHILD(SPARSE) },
+	[GRAPH] = { [1] = CHILD(NODE), [2] = COPY, [5] = CHILD(TENSOR), [11] = CHILD(VALUE), [12] = CHILD(VALUE),
+	            [15] = CHILD(SPARSE) },
 	[NODE] = { [1] = COPY, [2] = COPY, [3] = COPY, [4] = COPY, [5] = CHILD(ATTRIBUTE), [7] = COPY },
-	[ATTRIBUTE] = { [1] = COPY, [2] = COPY, [3] = COPY, [4] = COPY, [5] = ONE | CHILD(TENSOR), [7] = COPY, [8] = COPY, [9] = COPY,
-	                [20] = COPY, [21] = COPY },
+	[ATTRIBUTE] = { [1] = COPY, [2] = COPY, [3] = COPY, [4] = COPY, [5] = ONE | CHILD(TENSOR), [7] = COPY, [8] = COPY,
+	                [9] = COPY, [20] = COPY, [21] = COPY },
 	[TENSOR] = { [1] = COPY, [2] = COPY, [3] = ONE | CHILD(SEGMENT), [8] = COPY, [13] = CHILD(PAIR), [14] = COPY },
 	[SEGMENT] = { [1] = COPY, [2] = COPY },
 	[PAIR] = { [1] = COPY, [2] = COPY },
@@ -156,7 +157,8 @@ static enum verdict scan(struct scan *s, int64_t size)
 	return bad;
 }
 
-enum bpg_status bpg_onnx_scan(struct bpg_ctx *ctx, const char *path, const uint8_t *data, int64_t size, uint8_t **rest, int64_t *length)
+enum bpg_status bpg_onnx_scan(struct bpg_ctx *ctx, const char *path, const uint8_t *data, int64_t size, uint8_t **rest,
+                              int64_t *length)
 {
 	struct scan s = { .data = data };
 	enum verdict bad = scan(&s, size);
@@ -169,7 +171,8 @@ enum bpg_status bpg_onnx_scan(struct bpg_ctx *ctx, const char *path, const uint8
 	if (bad == NO_MEMORY)
 		return bpg_nomem(ctx, path);
 	if (bad == TOO_LARGE)
-		return bpg_fail(ctx, BPG_EUNSUPPORTED, "%s: the model has more than %d million parts, or over %d MiB of them without its weights",
+		return bpg_fail(ctx, BPG_EUNSUPPORTED,
+		                "%s: the model has more than %d million parts, or over %d MiB of them without its weights",
 		                path, MOST_MESSAGES >> 20, (int)(MOST_REST >> 20));
 	return bpg_fail(ctx, BPG_EFILE, "%s: not an ONNX model, or damaged or cut short; export or copy it again", path);
 }

@@ -122,8 +122,8 @@ static int64_t raw_length(const struct tensor *t)
 static enum bpg_status not_finite(const struct tensor *t, int64_t i, double x)
 {
 	char name[128];
-	return bpg_fail(t->m->ctx, BPG_ENUMERIC, "%s: tensor '%s': element %lld is %s; the network cannot be analysed", t->m->path,
-	                bpg_printable(t->name, name), (long long)i, isnan(x) ? "NaN" : "infinite");
+	return bpg_fail(t->m->ctx, BPG_ENUMERIC, "%s: tensor '%s': element %lld is %s; the network cannot be analysed",
+	                t->m->path, bpg_printable(t->name, name), (long long)i, isnan(x) ? "NaN" : "infinite");
 }
 
 static enum bpg_status check_floats(const struct tensor *t, const float *x, int64_t n, int64_t first)
@@ -216,8 +216,8 @@ static bool stays(const struct tensor *t)
 static enum bpg_status wrong_length(const struct tensor *t, int64_t got, int64_t expected, const char *unit)
 {
 	char name[128];
-	return bpg_fail(t->m->ctx, BPG_EFILE, "%s: tensor '%s': %lld %s of data, its shape needs %lld; the file is damaged", t->m->path,
-	                bpg_printable(t->name, name), (long long)got, unit, (long long)expected);
+	return bpg_fail(t->m->ctx, BPG_EFILE, "%s: tensor '%s': %lld %s of data, its shape needs %lld; the file is damaged",
+	                t->m->path, bpg_printable(t->name, name), (long long)got, unit, (long long)expected);
 }
 
 /* ---- data inside the model ---- */
@@ -396,7 +396,8 @@ static enum bpg_status external_tensor(const struct tensor *t, struct bpg_value 
 	BPG_TRY(bpg_onnx_open_external(t->m->ctx, t->m->path, t->name, location, t->m->files, &number));
 	const struct bpg_onnx_fd *file = &t->m->files->file[number];
 	if (offset > file->size || need > file->size - offset)
-		return bpg_fail(t->m->ctx, BPG_EFILE, "%s: tensor '%s' needs bytes %lld to %lld of the external file '%s', which has only %lld",
+		return bpg_fail(t->m->ctx, BPG_EFILE,
+		                "%s: tensor '%s' needs bytes %lld to %lld of the external file '%s', which has only %lld",
 		                t->m->path, bpg_printable(t->name, name), (long long)offset, (long long)(offset + need),
 		                bpg_printable(location, where), (long long)file->size);
 	if (stays(t))
@@ -434,8 +435,8 @@ static enum bpg_status read_type(struct tensor *t)
 		return BPG_OK;
 	}
 	const char *type = t->code > 0 && t->code < (int)BPG_LEN(kinds) ? kinds[t->code].name : NULL;
-	return bpg_fail(t->m->ctx, BPG_EUNSUPPORTED, "%s: tensor '%s' has elements of type %d%s%s%s, which is not supported", t->m->path,
-	                bpg_printable(t->name, name), t->code, type ? " (" : "", type ? type : "", type ? ")" : "");
+	return bpg_fail(t->m->ctx, BPG_EUNSUPPORTED, "%s: tensor '%s' has elements of type %d%s%s%s, which is not supported",
+	                t->m->path, bpg_printable(t->name, name), t->code, type ? " (" : "", type ? type : "", type ? ")" : "");
 }
 
 enum bpg_status bpg_onnx_tensor(struct bpg_onnx_model *m, const Onnx__TensorProto *proto, const char *name, struct bpg_value *out)

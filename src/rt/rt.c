@@ -149,7 +149,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	conf.sched_policy_name = rt->scheduler = sched ? sched : "lws";
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
-	rt->pool = bpg_pool_new((size_t)64 << 20);
+	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20);
 	rt->owners = BPG_MAX(options->owners, 1);
 	rt->bytes = bpg_calloc((size_t)rt->owners, sizeof *rt->bytes);
 	rt->peak = bpg_calloc((size_t)rt->owners, sizeof *rt->peak);
@@ -181,6 +181,30 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	rt->watching = pthread_create(&rt->watchdog, NULL, watch, rt) == 0;
 	rt->started = bpg_now();
 	*out = rt;
+	return BPG_OK;
+}
+
+enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_rt_options *options)
+{
+	if (BPG_MAX(options->owners, 1) > rt->owners)
+		return bpg_fail(ctx, BPG_EUSAGE, "the runtime was started for %d owners, %d are asked for", rt->owners, options->owners);
+	starpu_task_wait_for_all();
+	pthread_mutex_lock(&rt->lock);
+	rt->options.deadline = options->deadline;
+	rt->options.cancel = options->cancel;
+	rt->options.trace = options->trace;
+	rt->fault = BPG_OK;
+	rt->message[0] = 0;
+	atomic_store(&rt->stop, 0);
+	for (int o = 0; o < rt->owners; o++)
+		atomic_store(&rt->peak[o], atomic_load(&rt->bytes[o]));
+	for (int w = 0; w < BPG_MAX_WORKERS; w++) {
+		rt->worker[w].records = 0;
+		memset(&rt->worker[w].stats, 0, sizeof rt->worker[w].stats);
+	}
+	rt->started = bpg_now();
+	pthread_cond_signal(&rt->wake);
+	pthread_mutex_unlock(&rt->lock);
 	return BPG_OK;
 }
 

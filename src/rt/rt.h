@@ -16,6 +16,7 @@ struct bpg_rt_options {
 	int workers;              /* CPU workers; 0: as StarPU decides (STARPU_NCPU, cores) */
 	const char *scheduler;    /* null: STARPU_SCHED, else lws */
 	double deadline;          /* bpg_now() at which the run is cancelled; 0: none */
+	size_t pool_bytes;        /* freed tile memory that is kept for reuse; 0: 64 MiB */
 	int owners;               /* data owners in this process (--shards), at least 1 */
 	bool trace;               /* keep a record of every task */
 	const volatile int *cancel; /* not zero: stop; looked at some 20 times a second; null: never */
@@ -23,6 +24,9 @@ struct bpg_rt_options {
 
 /* Starts StarPU in a private folder of its own. At most one at a time in a process. */
 enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *options, struct bpg_rt **rt);
+/* A further run on a started runtime: counts, faults and the record begin anew; workers, scheduler, pool and number of
+ * owners stay (asking for more owners fails). */
+enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_rt_options *options);
 /* Waits for what is left, ends StarPU, removes the folder. */
 void bpg_rt_stop(struct bpg_rt *rt);
 

@@ -27,7 +27,8 @@ void ow_raw(struct ow *m, const void *data, size_t n);
 
 /* ---- tensors ---- */
 
-enum { OW_FLOAT = 1, OW_UINT8, OW_INT8, OW_UINT16, OW_INT16, OW_INT32, OW_INT64, OW_STRING, OW_BOOL, OW_FLOAT16, OW_DOUBLE, OW_UINT32,
+enum { OW_FLOAT = 1, OW_UINT8, OW_INT8, OW_UINT16, OW_INT16, OW_INT32, OW_INT64, OW_STRING, OW_BOOL, OW_FLOAT16, OW_DOUBLE,
+       OW_UINT32,
        OW_UINT64, OW_COMPLEX64, OW_COMPLEX128, OW_BFLOAT16, OW_UINT4 = 21, OW_INT4 = 22 };
 
 /* Name, type and shape; the data is added by the caller (field 9: raw). */
@@ -35,7 +36,8 @@ struct ow ow_tensor(const char *name, int type, int rank, const int64_t *dim);
 struct ow ow_floats(const char *name, int rank, const int64_t *dim, const float *values);
 struct ow ow_integers(const char *name, int n, const int64_t *values);
 /* External data; offset and length may be null. */
-struct ow ow_external(const char *name, int rank, const int64_t *dim, const char *location, const char *offset, const char *length);
+struct ow ow_external(const char *name, int rank, const int64_t *dim, const char *location, const char *offset,
+                      const char *length);
 
 /* ---- graphs ---- */
 

@@ -95,7 +95,8 @@ START_TEST(test_hash)
 {
 	ck_assert_uint_eq(bpg_hash(BPG_HASH_START, "a", 1), 0xaf63dc4c8601ec8cull);
 	ck_assert_uint_eq(bpg_hash(BPG_HASH_START, "foobar", 6), 0x85944171f73967e8ull);
-	ck_assert_uint_ne(bpg_hash_str(bpg_hash_str(BPG_HASH_START, "ab"), "c"), bpg_hash_str(bpg_hash_str(BPG_HASH_START, "a"), "bc"));
+	ck_assert_uint_ne(bpg_hash_str(bpg_hash_str(BPG_HASH_START, "ab"), "c"), bpg_hash_str(bpg_hash_str(BPG_HASH_START, "a"),
+	                                                                                      "bc"));
 }
 END_TEST
 

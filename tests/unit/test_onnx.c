@@ -311,8 +311,10 @@ START_TEST(test_constants_fold)
 	static const float values[4] = { 1, 2, 3, 4 };
 	static const int64_t dims[] = { 4, 1 };
 	struct ow g = four_in_four_out();
-	struct ow a = ow_node("Constant", "", "", "a"), b = ow_node("Constant", "", "", "b"), c = ow_node("Constant", "", "", "c");
-	struct ow d = ow_node("Constant", "", "", "d"), e = ow_node("Constant", "", "", "e"), cat = ow_node("Concat", "", "d e", "shape");
+	struct ow a = ow_node("Constant", "", "", "a"), b = ow_node("Constant", "", "", "b"), c = ow_node("Constant", "", "",
+	                                                                                                  "c");
+	struct ow d = ow_node("Constant", "", "", "d"), e = ow_node("Constant", "", "", "e"), cat = ow_node("Concat", "", "d e",
+	                                                                                                    "shape");
 	struct ow tensor = ow_floats("", 2, dims, values);
 	ow_attr_float(&a, "value_float", 0.5f);
 	ow_attr_floats(&b, "value_floats", 4, values);
@@ -458,7 +460,8 @@ START_TEST(test_unsupported)
 	ow_add_node(&g, other);
 	ow_add_node(&g, ow_node("Bar", "", "b", "Y"));
 	must_fail(load_graph(&g, 13), BPG_EUNSUPPORTED,
-	          "3 nodes use operators outside the supported set: node 'first' (Foo), node 'Relu_1' (com.example.Relu), node 'Bar_2' (Bar)");
+	          "3 nodes use operators outside the supported set: node 'first' (Foo), "
+	          "node 'Relu_1' (com.example.Relu), node 'Bar_2' (Bar)");
 
 	/* A description does not mind. */
 	char *text = NULL;
@@ -667,7 +670,8 @@ START_TEST(test_bad_wire)
 		size_t n;
 	} cases[] = {
 		{ "\x3a\xff\xff\xff\xff\x0f", 6 }, { "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11 },
-		{ "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12 }, { "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 13 },
+		{ "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		  12 }, { "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 13 },
 		{ "\x3b\x3c", 2 }, { "\x02\x00", 2 }, { "\x3a\x02\x0a\x05", 4 }, { "\x3a\x00\x3a\x00", 4 }, { "\x38\x00", 2 },
 		{ "\xff\xff\xff\xff\xff\x01\x00", 7 }, { "\x3d\x00\x00", 3 }, { "\x39\x00", 2 },
 	};
@@ -732,7 +736,8 @@ END_TEST
 /* No path leads out of the folder of the model. */
 START_TEST(test_external_escape)
 {
-	static const char *const out[] = { "/etc/passwd", "../x", "..", "sub/../../x", "a/..", "", "link", "sub/link", "linkdir/passwd" };
+	static const char *const out[] = { "/etc/passwd", "../x", "..", "sub/../../x", "a/..", "", "link", "sub/link",
+	                                   "linkdir/passwd" };
 	ck_assert_int_eq(mkdir(beside("sub"), 0700), 0);
 	ck_assert_int_eq(symlink("/etc/passwd", beside("link")), 0);
 	ck_assert_int_eq(symlink("/etc/passwd", beside("sub/link")), 0);
@@ -763,7 +768,8 @@ END_TEST
 /* On one point the outward interval holds the value, in double and in float. The gradient is that of differences. */
 START_TEST(test_runs_agree)
 {
-	static const float w[16] = { 0.1f, -0.2f, 0.3f, 0.7f, 0.5f, -0.6f, 0.7f, 0.8f, -0.9f, 1, 1.1f, -1.2f, 1.3f, 1.4f, -1.5f, 1.6f };
+	static const float w[16] = { 0.1f, -0.2f, 0.3f, 0.7f, 0.5f, -0.6f, 0.7f, 0.8f, -0.9f, 1, 1.1f, -1.2f, 1.3f, 1.4f, -1.5f,
+	                             1.6f };
 	static const int64_t dims[] = { 4, 4 };
 	double x[4] = { 0.3, -0.7, 0.9, 0.1 }, y[4], lo[4], up[4], gx[4], plus[4], minus[4];
 	float xf[4] = { 0.3f, -0.7f, 0.9f, 0.1f }, yf[4];
