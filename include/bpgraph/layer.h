@@ -198,6 +198,11 @@ struct bpg_unary {
 	int (*extremes)(double s, double l, double u, const void *attr, double at[8]);
 	/* Points where a monotone piece ends (for the interval of a function that is not monotone); at most 8. */
 	int (*turns)(double l, double u, const void *attr, double at[8]);
+	/* In place of f at the ends and at `turns`, where those do not say it: sets an outward interval of f over [l,u] and
+	 * returns true. Everything from -infinity to infinity: f has a pole or no value somewhere in [l,u], nothing is known. */
+	bool (*range)(double l, double u, const void *attr, double *lo, double *up);
+	/* In place of `extremes`: the least (side 1) or greatest (side -1) value of f(x) - s*x over [l,u], outward. */
+	double (*intercept)(double s, double l, double u, int side, const void *attr);
 	/* Points where a split makes the function simpler on each side; at most 4. Null or 0: not branchable there. */
 	int (*kinks)(double l, double u, const void *attr, double at[4]);
 };

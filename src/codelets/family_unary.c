@@ -47,8 +47,7 @@ double bpg_line_above(double y, double err, double s, double x)
 	return -bpg_line_below(-y, err, -s, x);
 }
 
-/* |f(x) - f as computed| at a finite x. */
-static double value_error(const struct bpg_unary *f, double y)
+double bpg_unary_error(const struct bpg_unary *f, double y)
 {
 	if (f->ulp == 0 && f->abs_err == 0)
 		return 0;
@@ -64,7 +63,7 @@ struct range {
 static void range_add(struct range *r, const struct bpg_node *v, double x)
 {
 	const struct bpg_unary *f = v->layer->unary;
-	double y = f->f(x, v->attr), err = value_error(f, y);
+	double y = f->f(x, v->attr), err = bpg_unary_error(f, y);
 
 	if (isnan(y)) {
 		*r = (struct range){ -INFINITY, INFINITY };
@@ -87,6 +86,11 @@ static bool is_nothing(double l, double u)
 	return isnan(l) || isnan(u) || l > u;
 }
 
+static bool is_everything(double lo, double up)
+{
+	return lo == -INFINITY && up == INFINITY;
+}
+
 void bpg_unary_range(const struct bpg_node *v, double l, double u, double *lo, double *up)
 {
 	const struct bpg_unary *f = v->layer->unary;
@@ -96,6 +100,8 @@ void bpg_unary_range(const struct bpg_node *v, double l, double u, double *lo, d
 		l = -INFINITY;
 		u = INFINITY;
 	}
+	if (f->range && f->range(l, u, v->attr, lo, up))
+		return;
 	range_add(&r, v, l);
 	range_add(&r, v, u);
 	if (f->turns) {
@@ -131,13 +137,13 @@ static void add_point(struct intercept *t, double x, double slack)
 	double y = f->f(x, t->v->attr);
 	if (isinf(x)) {
 		double g = t->s == 0 ? y : y - t->s * x;
-		double err = t->s == 0 && isfinite(y) ? value_error(f, y) : 0;
+		double err = t->s == 0 && isfinite(y) ? bpg_unary_error(f, y) : 0;
 		add(t, err > 0 ? bpg_line_below(t->side * y, err, 0, 0) : t->side * g);
 		return;
 	}
 	if (isinf(y))
 		y = t->side * y > 0 ? copysign(DBL_MAX / 2, y) : y;
-	double err = value_error(f, y);
+	double err = bpg_unary_error(f, y);
 	add(t, bpg_line_below(t->side * y, slack > 0 ? bpg_next_up(err + slack) : err, t->side * t->s, x));
 }
 
@@ -225,6 +231,10 @@ static void smooth(struct intercept *t)
 /* Outward intercept: at most min g for side 1; for side -1 at least max g. */
 static double intercept(const struct bpg_node *v, double s, double l, double u, int side)
 {
+	const struct bpg_unary *f = v->layer->unary;
+	if (f->intercept)
+		return f->intercept(s, l, u, side, v->attr) + 0.0;
+
 	struct intercept t = { .v = v, .s = s, .l = l, .u = u, .side = side, .least = INFINITY };
 
 	if (v->layer->traits & BPG_PIECEWISE)
@@ -256,7 +266,9 @@ void bpg_unary_planes(const struct bpg_node *v, double l, double u, const double
 
 	*p = (struct bpg_planes1){ 0 };
 	bpg_unary_range(v, l, u, &lo, &up);
-	if (is_nothing(l, u) || l == u) {
+	/* A pole hides between the candidates of any line. */
+	bool pole = v->layer->unary->range && is_everything(lo, up);
+	if (is_nothing(l, u) || l == u || pole) {
 		p->lo_bias = lo;
 		p->up_bias = up;
 		return;
@@ -266,11 +278,12 @@ void bpg_unary_planes(const struct bpg_node *v, double l, double u, const double
 	p->up_slope = legal_slope(s.up, wide);
 	p->lo_bias = intercept(v, p->lo_slope, l, u, 1);
 	p->up_bias = intercept(v, p->up_slope, l, u, -1);
-	if (!isfinite(p->lo_bias)) {
+	/* For a horizontal line the range is at least as good. */
+	if (!isfinite(p->lo_bias) || (p->lo_slope == 0 && lo > p->lo_bias)) {
 		p->lo_slope = 0;
 		p->lo_bias = lo;
 	}
-	if (!isfinite(p->up_bias)) {
+	if (!isfinite(p->up_bias) || (p->up_slope == 0 && up < p->up_bias)) {
 		p->up_slope = 0;
 		p->up_bias = up;
 	}

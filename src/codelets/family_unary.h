@@ -21,6 +21,9 @@ void bpg_unary_planes(const struct bpg_node *v, double l, double u, const double
 /* Outward value interval of f over [l,u]. */
 void bpg_unary_range(const struct bpg_node *v, double l, double u, double *lo, double *up);
 
+/* |f(x) - f as computed| where f was computed as y. */
+double bpg_unary_error(const struct bpg_unary *f, double y);
+
 /* Lower and upper bound of y - s*x for |true y - y| <= err, to one unit in the last place of the result; what
  * overflows is infinite on the safe side. */
 double bpg_line_below(double y, double err, double s, double x);

@@ -96,8 +96,12 @@ enum bpg_plane_field {
 	BPG_TIMES_OLD_LO, BPG_TIMES_OLD_UP,  /* p += old coefficient * this */
 	BPG_PRICE_OLD,                       /* slack per unit of |old coefficient| */
 	BPG_PRICE_NEW32, BPG_PRICE_NEW64,    /* slack per unit of |new coefficient|, rows in float, in double */
+	BPG_LINE,                            /* enum bpg_line, as a double */
 	BPG_PLANE_FIELDS
 };
+
+/* NONE: nothing passes, and the output is its reference value. SAME: slope 1 on both sides. TWO: anything. */
+enum bpg_line { BPG_LINE_NONE, BPG_LINE_SAME, BPG_LINE_TWO };
 
 /* ---- sparse linear maps, by rows (output elements) ---- */
 

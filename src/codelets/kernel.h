@@ -26,12 +26,12 @@ struct bpg_ahead {
 };
 
 /* C[s][j] = (accumulate ? C[s][j] : 0) + sum over the runs of A[s][a+i] * W[w+i][j], for strips s and j < columns <= 8.
- * A, C point at strip 0; `a_strip`, `c_strip` are elements from strip to strip. W is packed: 8 floats per summed index.
+ * A, C point at strip 0; `a_strip`, `c_strip` are elements from strip to strip. W is packed: 8 weights per summed index.
  * The sum is one block: fused multiply-adds in ascending order from zero, then one addition. The caller cuts blocks of
  * at most 256. */
 void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
                      float *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead);
-void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const double *W,
                      double *C, int64_t c_strip, int columns, bool accumulate);
 
 /* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */

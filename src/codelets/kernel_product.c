@@ -14,7 +14,7 @@
 
 typedef void f32_fn(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
                     int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead);
-typedef void f64_fn(const double *a, const struct bpg_run *run, int runs, const float *W, double *c, int columns, bool accumulate);
+typedef void f64_fn(const double *a, const struct bpg_run *run, int runs, const double *W, double *c, int columns, bool accumulate);
 
 /* ---- plain C: the definition ---- */
 
@@ -36,14 +36,14 @@ static void f32_portable(const float *a, int64_t a_strip, const struct bpg_run *
 			c[j * BPG_LANES + l] = accumulate ? c[j * BPG_LANES + l] + sum[j][l] : sum[j][l];
 }
 
-static void f64_portable(const double *a, const struct bpg_run *run, int runs, const float *W, double *c, int columns, bool accumulate)
+static void f64_portable(const double *a, const struct bpg_run *run, int runs, const double *W, double *c, int columns, bool accumulate)
 {
 	double sum[BPG_GROUP][BPG_LANES] = { 0 };
 
 	for (int r = 0; r < runs; r++)
 		for (int i = 0; i < run[r].n; i++) {
 			const double *x = a + (run[r].a + i) * BPG_LANES;
-			const float *w = W + (run[r].w + i) * BPG_GROUP;
+			const double *w = W + (run[r].w + i) * BPG_GROUP;
 			for (int j = 0; j < columns; j++)
 				for (int l = 0; l < BPG_LANES; l++)
 					sum[j][l] = fma(w[j], x[l], sum[j][l]);
@@ -94,7 +94,7 @@ __attribute__((target("avx2,fma"))) static void f32_avx2(const float *a, int64_t
 }
 
 /* Two columns, four registers of rows each. */
-__attribute__((target("avx2,fma"))) static void f64_avx2(const double *a, const struct bpg_run *run, int runs, const float *W,
+__attribute__((target("avx2,fma"))) static void f64_avx2(const double *a, const struct bpg_run *run, int runs, const double *W,
                                                           double *c, int columns, bool accumulate)
 {
 	for (int j0 = 0; j0 < columns; j0 += 2) {
@@ -104,7 +104,7 @@ __attribute__((target("avx2,fma"))) static void f64_avx2(const double *a, const 
 				s[j][l] = _mm256_setzero_pd();
 		for (int r = 0; r < runs; r++) {
 			const double *x = a + run[r].a * BPG_LANES;
-			const float *w = W + run[r].w * BPG_GROUP + j0;
+			const double *w = W + run[r].w * BPG_GROUP + j0;
 			for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
 				__m256d b0 = _mm256_set1_pd(w[0]), b1 = _mm256_set1_pd(w[1]);
 #pragma GCC unroll 4
@@ -189,7 +189,7 @@ __attribute__((target("avx512f"))) static void f32_avx512(const float *a, int64_
 #undef STORE
 }
 
-__attribute__((target("avx512f"))) static void f64_avx512(const double *a, const struct bpg_run *run, int runs, const float *W,
+__attribute__((target("avx512f"))) static void f64_avx512(const double *a, const struct bpg_run *run, int runs, const double *W,
                                                            double *c, int columns, bool accumulate)
 {
 #define ZERO(j) __m512d p##j = _mm512_setzero_pd(), q##j = p##j;
@@ -197,7 +197,7 @@ __attribute__((target("avx512f"))) static void f64_avx512(const double *a, const
 #undef ZERO
 	for (int r = 0; r < runs; r++) {
 		const double *x = a + run[r].a * BPG_LANES;
-		const float *w = W + run[r].w * BPG_GROUP;
+		const double *w = W + run[r].w * BPG_GROUP;
 		for (int i = 0; i < run[r].n; i++, x += BPG_LANES, w += BPG_GROUP) {
 			__m512d u = _mm512_loadu_pd(x), v = _mm512_loadu_pd(x + 8), b;
 #define STEP(j) b = _mm512_set1_pd(w[j]); p##j = _mm512_fmadd_pd(b, u, p##j); q##j = _mm512_fmadd_pd(b, v, q##j);
@@ -264,7 +264,7 @@ void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct b
 		chosen.f32(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate, NULL);
 }
 
-void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const double *W,
                      double *C, int64_t c_strip, int columns, bool accumulate)
 {
 	for (int s = 0; s < strips; s++)

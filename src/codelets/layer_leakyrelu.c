@@ -1,24 +1,45 @@
-/* layer_leakyrelu.c - y = x where x >= 0, a*x elsewhere, elementwise; a is any finite number.
+/* layer_leakyrelu.c - LeakyRelu, and PRelu with one slope: y = x where x >= 0, a*x elsewhere, elementwise; a is any finite
+ * number. (PRelu with a slope per element: net/pass_prelu.c.)
  * For a <= 1 it is convex: the upper line is the chord, the lower one of any slope in [a,1] passes through the origin; for
  * a > 1 it is concave, and the two change places. */
 #include <math.h>
+#include <string.h>
 
-#include <bpgraph/layer.h>
+#include "codelets/family.h"
 
 struct leakyrelu {
 	double a;                 /* a float32 number: slopes that reach it survive rounding */
 };
 
+static enum bpg_status prelu_slope(const struct bpg_import *im, const struct bpg_node *v, double *a)
+{
+	BPG_TRY(bpg_import_operands(im, v, 2, 2));
+	BPG_TRY(bpg_import_constant(im, v, 1, "slope"));
+	*a = v->in[1].n > 0 ? bpg_const_at(v->in[1].value, 0) : NAN;
+	for (int64_t i = 1; i < v->in[1].n; i++)
+		if (bpg_const_at(v->in[1].value, i) != *a)
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "its operand is constant, and so should the node be; simplify the model");
+	return BPG_OK;
+}
+
 static enum bpg_status leakyrelu_import(const struct bpg_import *im, struct bpg_node *v)
 {
-	BPG_TRY(bpg_import_same_shape(im, v));
+	bool prelu = !strcmp(v->op, "PRelu");
 	struct leakyrelu *p = bpg_import_alloc(im, 1, sizeof *p);
 	if (!p)
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
-	p->a = (float)bpg_import_float(im, "alpha", 0.01f);
-	if (!isfinite(p->a))
-		return bpg_import_fail(im, BPG_EFILE, "alpha is not a finite number; re-export the network");
 	v->attr = p;
+	if (prelu)
+		BPG_TRY(prelu_slope(im, v, &p->a));
+	else
+		BPG_TRY(bpg_import_operands(im, v, 1, 1));
+	v->out.shape = v->in[0].shape;
+	v->out.type = v->in[0].type;
+	if (!prelu)
+		p->a = bpg_import_float(im, "alpha", 0.01f);
+	p->a = (float)p->a;
+	if (!isfinite(p->a))
+		return bpg_import_fail(im, BPG_EFILE, "the slope is not a finite number; re-export the network");
 	return BPG_OK;
 }
 
@@ -110,10 +131,14 @@ static void leakyrelu_alpha_range(double l, double u, int side, const void *attr
 static void leakyrelu_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[2] = { 1, 1 + bpg_rng_below(rng, 6) };
-	bpg_sample_op(s, "LeakyRelu", 16);
-	if (bpg_rng_below(rng, 4))
-		bpg_sample_float(s, "alpha", (float)(bpg_rng_uniform(rng) * 2 - 0.5));
+	double a = (float)(bpg_rng_uniform(rng) * 2 - 0.5);
+	bool prelu = bpg_rng_below(rng, 3) == 0;
+	bpg_sample_op(s, prelu ? "PRelu" : "LeakyRelu", 16);
 	bpg_sample_variable(s, 2, dim);
+	if (prelu)
+		bpg_sample_constant(s, 0, NULL, &a);
+	else if (bpg_rng_below(rng, 4))
+		bpg_sample_float(s, "alpha", a);
 }
 
 static const struct bpg_unary leakyrelu_unary = {
@@ -128,5 +153,5 @@ static const struct bpg_unary leakyrelu_unary = {
 	.kinks = leakyrelu_kinks,
 };
 
-BPG_UNARY_LAYER(leakyrelu, .ops = "LeakyRelu", .traits = BPG_PIECEWISE | BPG_NEEDS_KINK, .import = leakyrelu_import,
+BPG_UNARY_LAYER(leakyrelu, .ops = "LeakyRelu PRelu", .traits = BPG_PIECEWISE | BPG_NEEDS_KINK, .import = leakyrelu_import,
                 .unary = &leakyrelu_unary, .sample = leakyrelu_sample);

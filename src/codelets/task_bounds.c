@@ -355,6 +355,9 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			if (s != 0 && s != 1 && s != -1 && !free_slope)
 				round32 = BPG_U32 * r * (1 + 0x1p-20), round64 = BPG_U64 * r * (1 + 0x1p-20);
 		}
+		bool one = p.lo_slope == p.up_slope && p.lo_bias == p.up_bias;
+		double old = f[BPG_TIMES_OLD_LO * places + at];
+		f[BPG_LINE * places + at] = one && p.lo_slope == 1 ? BPG_LINE_SAME : one && p.lo_slope == 0 && old == 0 && price == 0 ? BPG_LINE_NONE : BPG_LINE_TWO;
 		if (a->producer) {
 			double gross = x[BPG_GROSS * n + i], extra = x[BPG_EXTRA * n + i];
 			round32 += (a->producer->gamma32 > 0 ? a->producer->gamma32 * gross : 0) + extra;
@@ -362,8 +365,8 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		}
 		if (!(price < INFINITY)) /* the plane itself is infinite and says so */
 			price = 0;
-		f[BPG_PRICE_OLD * places + at] = a->slack ? price + 0x1p-120 : 0;
-		f[BPG_PRICE_NEW32 * places + at] = a->slack ? round32 + 0x1p-120 : 0;
-		f[BPG_PRICE_NEW64 * places + at] = a->slack ? round64 + 0x1p-120 : 0;
+		f[BPG_PRICE_OLD * places + at] = a->slack ? price + 0x1p-60 : 0;
+		f[BPG_PRICE_NEW32 * places + at] = a->slack ? round32 + 0x1p-60 : 0;
+		f[BPG_PRICE_NEW64 * places + at] = a->slack ? round64 + 0x1p-60 : 0;
 	}
 }

@@ -178,10 +178,8 @@ static void read_rows(const struct bpg_dense *d, const int64_t *element, int cou
 /* Row number of the lower and of the upper side of element i of a tile. */
 static void rows_of(const struct bpg_arg_start *a, int i, int *plus, int *minus)
 {
-	int strips = a->sides == 3 ? a->tile.strips / 2 : a->tile.strips;
-
 	*plus = a->sides & 1 ? i : -1;
-	*minus = a->sides & 2 ? (a->sides == 3 ? strips * BPG_LANES : 0) + i : -1;
+	*minus = a->sides & 2 ? a->minus + i : -1;
 }
 
 void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -275,7 +273,7 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 	const double *own = buffer[0], *c = own + BPG_CENTRE * k->n, *r = own + BPG_RADIUS * k->n;
 	double *state = buffer[2];
 	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
-	struct bpg_arg_start side_of = { .tile = a->tile, .sides = a->sides };
+	struct bpg_arg_start side_of = { .tile = a->tile, .sides = a->sides, .minus = a->minus };
 
 	(void)rt;
 	if (a->first)
@@ -322,7 +320,8 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 
 /* ---- gemm ---- */
 
-static void product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
+/* W: floats, or doubles for a wide tile. */
+static void product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const void *W,
                     void *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
 {
 	BY_TYPE(wide, bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead),
@@ -336,9 +335,10 @@ static void blocks(const struct bpg_arg_gemm *a, void *const *buffer, int64_t k,
 	int64_t K = bpg_columns_places(a->hop->out), from = K * BPG_LANES, to = bpg_columns_places(a->hop->in[0]) * BPG_LANES;
 	int64_t groups = (a->c1 - a->c0 + BPG_GROUP - 1) / BPG_GROUP, block = a->hop->block;
 	const float *W = buffer[0];
+	double exact[BPG_BLOCK * BPG_GROUP]; /* the block's weights for a wide tile */
 
 	for (; k < end; k += block, add = true) {
-		struct bpg_run run = { k, k, (int)BPG_MIN(end - k, block) };
+		struct bpg_run run = { k, wide ? 0 : k, (int)BPG_MIN(end - k, block) };
 		bool more = k + 2 * block <= end && !wide;
 		for (int64_t g = 0; g < groups; g++) {
 			int64_t c = a->c0 + g * BPG_GROUP;
@@ -348,7 +348,9 @@ static void blocks(const struct bpg_arg_gemm *a, void *const *buffer, int64_t k,
 			int lines = (int)(block / 16);
 			struct bpg_ahead ahead = { (const float *)buffer[1] + (k + block + g % 16 * lines) * BPG_LANES, w + (k + block) * BPG_GROUP, lines };
 			char *C = (char *)buffer[2] + c * BPG_LANES * (int64_t)(wide ? sizeof(double) : sizeof(float));
-			product(wide, strips, buffer[1], from, &run, 1, w, C, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), add, more ? &ahead : NULL);
+			for (int64_t i = 0; wide && i < run.n * BPG_GROUP; i++)
+				exact[i] = w[k * BPG_GROUP + i];
+			product(wide, strips, buffer[1], from, &run, 1, wide ? (const void *)exact : w, C, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), add, more ? &ahead : NULL);
 		}
 	}
 }
@@ -391,6 +393,26 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 			memset(C + s * to * size, 0, (size_t)((a->c1 - a->c0) * BPG_LANES * size));
 }
 
+struct axis_tap {
+	int tap, at;              /* tap of the kernel, output position relative to the window */
+};
+
+/* Taps along one axis through which input position `x` is read from inside the window. */
+static int axis_taps(const struct bpg_conv *v, int axis, int64_t x, const struct bpg_window *f, struct axis_tap *to)
+{
+	int n = 0;
+
+	for (int64_t k = 0; k < v->kernel[axis]; k++) {
+		int64_t p = x + v->pad[axis] - k * v->dilation[axis];
+		if (p < 0 || (v->stride[axis] > 1 && p % v->stride[axis]))
+			continue;
+		p /= v->stride[axis];
+		if (p >= f->lo[axis] && p < f->up[axis])
+			to[n++] = (struct axis_tap){ (int)k, (int)(p - f->lo[axis]) };
+	}
+	return n;
+}
+
 void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_gemm *a = arg;
@@ -403,31 +425,35 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	int64_t from = bpg_columns_in(a->hop->out, f) * BPG_LANES, to = bpg_columns_in(a->hop->in[0], t) * BPG_LANES;
 	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
 	int *tap = malloc((size_t)(taps + 1) * sizeof *tap);
+	struct axis_tap *axis[2] = { malloc((size_t)(v->kernel[0] + 1) * sizeof *axis[0]), malloc((size_t)(v->kernel[1] + 1) * sizeof *axis[0]) };
 
-	if (!run || !tap) {
+	int64_t weights = v->groups * groups8 * taps * ocg * BPG_GROUP;
+	double *exact = wide ? malloc((size_t)(weights + 1) * sizeof *exact) : NULL;
+	for (int64_t i = 0; exact && i < weights; i++)
+		exact[i] = ((const float *)buffer[0])[i];
+	const char *kernel = wide ? (const char *)exact : buffer[0];
+	if (a->toll) {
+		struct bpg_arg_relax r = { a->hop, a->from, true, a->hop->under };
+		bpg_task_toll(rt, (void *[]){ buffer[3], buffer[1], buffer[4] }, &r);
+	}
+	if (!run || !tap || !axis[0] || !axis[1] || !kernel) {
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
 		goto out;
 	}
-	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
+	for (int64_t y = t->lo[0]; y < t->up[0]; y++) {
+		int rows = axis_taps(v, 0, y, f, axis[0]);
 		for (int64_t x = t->lo[1]; x < t->up[1]; x++) {
 			/* The output positions inside the window that read input position (y,x), by tap. */
-			int runs = 0;
-			for (int64_t ky = 0; ky < v->kernel[0]; ky++) {
-				int64_t py = y + v->pad[0] - ky * v->dilation[0];
-				if (py < 0 || py % v->stride[0] || (py /= v->stride[0]) < f->lo[0] || py >= f->up[0])
-					continue;
-				for (int64_t kx = 0; kx < v->kernel[1]; kx++) {
-					int64_t px = x + v->pad[1] - kx * v->dilation[1];
-					if (px < 0 || px % v->stride[1] || (px /= v->stride[1]) < f->lo[1] || px >= f->up[1])
-						continue;
-					tap[runs] = (int)(ky * v->kernel[1] + kx);
-					run[runs++].a = ((py - f->lo[0]) * (f->up[1] - f->lo[1]) + px - f->lo[1]) * v->out_channels;
+			int columns_x = axis_taps(v, 1, x, f, axis[1]), runs = 0;
+			for (int i = 0; i < rows; i++)
+				for (int j = 0; j < columns_x; j++) {
+					tap[runs] = axis[0][i].tap * (int)v->kernel[1] + axis[1][j].tap;
+					run[runs++].a = ((int64_t)axis[0][i].at * (f->up[1] - f->lo[1]) + axis[1][j].at) * v->out_channels;
 				}
-			}
 			char *C = (char *)buffer[2] + ((y - t->lo[0]) * (t->up[1] - t->lo[1]) + x - t->lo[1]) * v->in_channels * BPG_LANES * size;
 			for (int64_t g = 0; g < v->groups; g++)
 				for (int64_t b = 0; b < groups8; b++) {
-					const float *W = (const float *)buffer[0] + (g * groups8 + b) * taps * ocg * BPG_GROUP;
+					const char *W = kernel + (g * groups8 + b) * taps * ocg * BPG_GROUP * size;
 					char *D = C + (g * icg + b * BPG_GROUP) * BPG_LANES * size;
 					int columns = (int)BPG_MIN(icg - b * BPG_GROUP, (int64_t)BPG_GROUP);
 					bool begun = false;
@@ -455,7 +481,11 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 							memset(D + s * to * size, 0, (size_t)columns * BPG_LANES * size);
 				}
 		}
+	}
 out:
+	free(exact);
+	free(axis[0]);
+	free(axis[1]);
 	free(run);
 	free(tap);
 }

@@ -63,6 +63,22 @@ static bool next_span(const struct bpg_columns *k, const struct bpg_window *w, s
 	return true;
 }
 
+/* Values of a field of bounds in the order of a tile's columns. */
+static void by_column(const struct bpg_columns *k, const struct bpg_window *w, const double *field, double *to)
+{
+	if (!k->grid) {
+		for (int64_t j = 0; j < k->count; j++)
+			to[j] = field[k->index[j]];
+		return;
+	}
+	for (int64_t y = w->lo[0]; y < w->up[0]; y++)
+		for (int64_t x = w->lo[1]; x < w->up[1]; x++) {
+			const double *f = field + y * k->stride[1] + x * k->stride[2];
+			for (int32_t c = 0; c < k->channels; c++)
+				*to++ = f[c * k->stride[0]];
+		}
+}
+
 /* ---- relax ---- */
 
 void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, int64_t rows)
@@ -102,17 +118,18 @@ void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	const double *gross = (const double *)buffer[0] + BPG_GROSS * k->n, *extra = (const double *)buffer[0] + BPG_EXTRA * k->n;
 	double gamma = r->tile.wide ? r->hop->gamma64 : r->hop->gamma32, *state = buffer[2];
 	int64_t columns = bpg_columns_in(k, &r->tile.window), rows = (int64_t)r->tile.strips * BPG_LANES;
-	double *price = malloc((size_t)(columns ? columns : 1) * sizeof *price);
+	double *price = malloc((size_t)(2 * columns + 1) * sizeof *price), *more = price + columns;
 
 	if (!price) {
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
 		return;
 	}
-	for (struct span s = { 0 }; next_span(k, &r->tile.window, &s);)
-		for (int64_t j = 0; j < s.n; j++) {
-			int64_t i = bpg_columns_element(k, s.place + j);
-			price[s.column + j] = (gamma > 0 ? gamma * gross[i] : 0) + extra[i];
-		}
+	by_column(k, &r->tile.window, extra, price);
+	if (gamma > 0) {
+		by_column(k, &r->tile.window, gross, more);
+		for (int64_t j = 0; j < columns; j++)
+			price[j] += gamma * more[j];
+	}
 	for (int s = 0; s < r->tile.strips; s++) {
 		const char *a = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(r->tile.wide);
 		double *slack = state + BPG_SLACK * rows + s * BPG_LANES;
@@ -226,29 +243,61 @@ void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg
 
 /* ---- joins ---- */
 
+/* Prices of the sum at a join, by column of `from`; null when memory is short. */
+static double *join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *from, const double *bounds, bool slack)
+{
+	const double *radius = bounds + BPG_RADIUS * k->n;
+	int64_t columns = bpg_columns_in(k, &from->window);
+	double unit = from->wide ? BPG_U64 : BPG_U32, *price = bpg_calloc((size_t)columns + 1, sizeof *price);
+
+	if (!price)
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
+	if (price && slack) {
+		by_column(k, &from->window, radius, price);
+		for (int64_t j = 0; j < columns; j++)
+			price[j] = unit * price[j] + 0x1p-60;
+	}
+	return price;
+}
+
+static void add_strip(const struct bpg_arg_add *a, int q, const void *from, void *to, const double *price, double *state)
+{
+	const struct bpg_columns *k = a->hop->out;
+	int64_t fc = bpg_columns_in(k, &a->from.window), tc = bpg_columns_in(k, &a->to.window), lane = (int64_t)lane_bytes(a->from.wide);
+	double *slack = state + BPG_SLACK * a->from.strips * BPG_LANES + q * BPG_LANES;
+
+	for (struct span s = { 0 }; next_span(k, &a->from.window, &s);) {
+		int64_t c = bpg_columns_column(k, &a->to.window, s.place); /* a span lies in one row of both windows */
+		const char *x = (const char *)from + (q * fc + s.column) * lane;
+		char *y = (char *)to + (q * tc + c) * lane;
+		BY_TYPE(a->from.wide, add_columns_f32(F32(y), F32(x), s.n, price + s.column, slack),
+		        add_columns_f64(F64(y), F64(x), s.n, price + s.column, slack));
+	}
+	for (int e = 0; a->slack && e < BPG_LANES; e++)
+		slack[e] += (double)fc * 0x1p-140; /* prices summed in float underflow */
+}
+
 void bpg_task_add(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_add *a = arg;
-	const struct bpg_columns *k = a->hop->out;
-	const double *radius = (const double *)buffer[0] + BPG_RADIUS * k->n;
-	int64_t fc = bpg_columns_in(k, &a->from.window), tc = bpg_columns_in(k, &a->to.window), rows = (int64_t)a->from.strips * BPG_LANES;
-	int64_t lane = (int64_t)lane_bytes(a->from.wide);
-	double unit = a->slack ? (a->from.wide ? BPG_U64 : BPG_U32) : 0, *state = buffer[3];
+	double *price = join_prices(rt, a->hop->out, &a->from, buffer[0], a->slack);
 
-	(void)rt;
-	for (int q = 0; q < a->from.strips; q++) {
-		double dear[BPG_LANES] = { 0 };
-		for (struct span s = { 0 }; next_span(k, &a->from.window, &s);)
-			for (int64_t j = 0; j < s.n; j++) {
-				int64_t c = bpg_columns_column(k, &a->to.window, s.place + j);
-				double price = unit > 0 ? unit * radius[bpg_columns_element(k, s.place + j)] : 0;
-				const char *x = (const char *)buffer[1] + (q * fc + s.column + j) * lane;
-				char *y = (char *)buffer[2] + (q * tc + c) * lane;
-				BY_TYPE(a->from.wide, add_columns_f32(F32(y), F32(x), price, dear), add_columns_f64(F64(y), F64(x), price, dear));
-			}
-		for (int e = 0; e < BPG_LANES; e++)
-			state[BPG_SLACK * rows + q * BPG_LANES + e] += dear[e] * (1 + 0x1p-20);
+	for (int q = 0; price && q < a->from.strips; q++)
+		add_strip(a, q, buffer[1], buffer[2], price, buffer[3]);
+	free(price);
+}
+
+void bpg_task_add_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_relax *r = arg;
+	struct bpg_arg_add a = { r->hop, r->tile, r->tile, r->slack };
+	double *price = join_prices(rt, r->hop->out, &r->tile, buffer[3], r->slack);
+
+	for (int q = 0; price && q < r->tile.strips; q++) { /* a strip at a time, while it is in the cache */
+		add_strip(&a, q, buffer[4], buffer[1], price, buffer[2]);
+		bpg_relax_strip(r, buffer[0], buffer[1], q, buffer[2], (int64_t)r->tile.strips * BPG_LANES);
 	}
+	free(price);
 }
 
 void bpg_task_copy(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -281,9 +330,7 @@ void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
 		return;
 	}
-	for (struct span s = { 0 }; next_span(k, &a->tile.window, &s);)
-		for (int64_t j = 0; j < s.n; j++)
-			radius[s.column + j] = field[bpg_columns_element(k, s.place + j)];
+	by_column(k, &a->tile.window, field, radius);
 	for (int s = 0; s < a->tile.strips; s++) {
 		const char *x = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(a->tile.wide);
 		double *box = state + BPG_BOX * rows + s * BPG_LANES, *ball = state + BPG_BALL * rows + s * BPG_LANES;

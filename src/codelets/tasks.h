@@ -55,9 +55,10 @@ bpg_task_fn bpg_task_pack_conv;
  * buffers: bounds of the node (read), [planes of the input's nonlinear node (read)], tile (write), state (write). */
 struct bpg_arg_start {
 	const struct bpg_hop *hop;
-	const int64_t *element;   /* [count] elements, both signs each when `pair`; in strips: all +, then all - */
+	const int64_t *element;   /* [count] */
 	int count;
 	int sides;                /* 1: lower (+), 2: upper (-), 3: both */
+	int minus;                /* first row of the upper sides; the lower sides begin at row 0 */
 	struct bpg_view_tile tile;
 	const struct bpg_hop *relax; /* hop of the input, relaxed at once; null: not */
 	bool slack;
@@ -71,7 +72,7 @@ struct bpg_arg_question {
 	const struct bpg_hop *hop;
 	int64_t first_output;     /* of this node in the concatenated outputs */
 	const struct bpg_question_row *row;
-	int count, sides;
+	int count, sides, minus;
 	struct bpg_view_tile tile;
 	bool first, slack;
 };
@@ -89,9 +90,11 @@ struct bpg_arg_gemm {
 	int64_t c0, c1;
 	struct bpg_view_tile from, to;
 	int pair;                 /* > 0: strips of + rows, equally many of - rows follow, opposite on columns >= mixed */
+	bool toll;                /* convolution: charge it here */
 };
 bpg_task_fn bpg_task_gemm_dense;
-/* gemm, convolution: all positions. buffers: packed kernel (read), tile over v (read), tile over input (write). */
+/* gemm, convolution: all positions. buffers: packed kernel (read), tile over v (read), tile over input (write),
+ * [with the toll: bounds of v (read), state (rw)]. */
 bpg_task_fn bpg_task_gemm_conv;
 
 /* relax in place. buffers: planes (read), tile (rw), state (rw). */
@@ -102,6 +105,8 @@ struct bpg_arg_relax {
 	double under;
 };
 bpg_task_fn bpg_task_relax;
+/* The same after tile += second. buffers: planes (read), tile (rw), state (rw), bounds of v (read), second (read). */
+bpg_task_fn bpg_task_add_relax;
 
 /* toll: slack of passing a linear node, where no relaxation charged it. buffers: bounds of v (read), tile (read), state (rw). */
 bpg_task_fn bpg_task_toll;

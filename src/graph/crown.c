@@ -89,7 +89,7 @@ static int side_row(const struct bpg_tile *t, int i, bool upper)
 {
 	if (!(t->sides & (upper ? 2 : 1)))
 		return -1;
-	return upper && t->sides == 3 ? t->strips / 2 * BPG_LANES + i : i;
+	return upper ? t->minus + i : i;
 }
 
 /* The tighter of two sound bounds; a finite crossing is a fault of ours or of the machine, never a proof. */

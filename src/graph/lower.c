@@ -328,13 +328,13 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 		for (int o = 0; o < m->net->outputs; o++)
 			if (o == p->k)
 				at = m->net->out_first[o];
-		struct bpg_arg_question a = { .hop = &v->hop, .first_output = at, .row = t->row, .count = t->count, .sides = t->sides,
+		struct bpg_arg_question a = { .hop = &v->hop, .first_output = at, .row = t->row, .count = t->count, .sides = t->sides, .minus = t->minus,
 			                      .tile = view(x, p->to), .first = first, .slack = m->options.slack };
 		struct bpg_tensor *b[] = { v->bounds_t, x->buffer[p->to], state };
 		enum bpg_access mode[] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
 		return submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
-	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .tile = view(x, p->to),
+	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
 	struct bpg_tensor *b[4] = { own->bounds_t };
@@ -347,7 +347,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 	return submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
 }
 
-static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t)
+static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t, struct bpg_tensor *state)
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
@@ -368,10 +368,11 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 		const struct bpg_conv *c = &v->hop.conv;
 		flops = 2.0 * BPG_LANES * t->strips * (double)(bpg_columns_in(v->hop.out, &a.from.window) * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
 	}
-	struct bpg_tensor *b[] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to] };
-	enum bpg_access mode[] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE };
-	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, 3, b, mode, p->priority,
-	              p->node, p->tile, flops);
+	a.toll = p->kind == BPG_STEP_CONV && p->k && m->options.slack;
+	struct bpg_tensor *b[] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
+	enum bpg_access mode[] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE };
+	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, a.toll ? 5 : 3, b, mode,
+	              p->priority, p->node, p->tile, flops);
 }
 
 static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
@@ -412,7 +413,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		BPG_TRY(need(x, p->to));
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL, *to = p->to >= 0 ? x->buffer[p->to] : NULL;
 	static const enum bpg_access r_r_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE }, r_w[] = { BPG_READ, BPG_WRITE };
-	static const enum bpg_access r_rw_rw[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE }, r_r_rw_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
+	static const enum bpg_access r_r_rw_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
 
 	switch (p->kind) {
 	case BPG_STEP_START:
@@ -420,7 +421,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		return lower_start(x, p, t);
 	case BPG_STEP_GEMM:
 	case BPG_STEP_CONV:
-		return lower_gemm(x, p, t);
+		return lower_gemm(x, p, t, state);
 	case BPG_STEP_PLANES:
 		return lower_planes_step(x, p, state);
 	case BPG_STEP_TOLL: {
@@ -431,8 +432,9 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_RELAX: {
 		const struct bpg_model_node *in = &m->node[v->src[0]];
 		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under + (in->charged ? in->hop.under : 0) };
-		struct bpg_tensor *b[] = { v->planes_t, from, state };
-		return submit(m, BPG_TASK_RELAX, bpg_task_relax, &a, sizeof a, 3, b, r_rw_rw, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[] = { v->planes_t, from, state, v->bounds_t, to };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_READ };
+		return submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_MAP: {
 		struct bpg_arg_map a = { &v->hop, p->k, view(x, p->from), view(x, p->to) };
@@ -450,7 +452,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		return submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_CONCRETIZE: {
-		struct bpg_arg_concretize a = { &v->hop, view(x, p->from), x->s->stop || !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1 };
+		struct bpg_arg_concretize a = { &v->hop, view(x, p->from), !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1 };
 		if (v->hop.kind != BPG_HOP_INPUT)
 			a.norm = 0;
 		struct bpg_tensor *b[] = { v->bounds_t, from, state };

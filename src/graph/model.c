@@ -56,6 +56,15 @@ static bool is_element(const struct bpg_node *v, const struct bpg_sparse *s)
 	return true;
 }
 
+/* Every output is the plain sum of all n operands. */
+static bool all_one(const struct bpg_sparse *s, int n)
+{
+	for (int64_t t = 0; t < s->nonzeros; t++)
+		if (s->coef[t] != 1)
+			return false;
+	return s->nonzeros == n * s->rows;
+}
+
 /* No output has two terms, and no input element is used twice. */
 static bool is_single(const struct bpg_sparse *s)
 {
@@ -177,7 +186,7 @@ static void set_gammas(struct bpg_model_node *v, int depth)
 		length = terms <= h->block ? terms + 1 : h->block + ceil(terms / h->block) + 2;
 	} else if (h->kind == BPG_HOP_CONV) {
 		double run = (double)(h->conv.out_channels / h->conv.groups), taps = (double)(h->conv.kernel[0] * h->conv.kernel[1]);
-		h->block = BPG_BLOCK / 4;
+		h->block = BPG_BLOCK / 2;
 		double whole = run <= h->block ? floor(h->block / run) * run : h->block;   /* products of a block */
 		double blocks = run <= h->block ? ceil(taps / floor(h->block / run)) : taps * ceil(run / h->block);
 		length = blocks <= 1 ? run * taps : whole + blocks;
@@ -236,6 +245,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 			x->consumer[x->consumers++] = i;
 		}
 		/* What is known of the interval: exact after one linear map of elements that are inputs. */
+		v->sum = v->hop.kind == BPG_HOP_ELEMENT && v->columns.grid && all_one(v->hop.terms, v->hop.nin);
 		bool linear = v->hop.kind != BPG_HOP_UNARY && v->hop.kind != BPG_HOP_PLANES;
 		bool ball = region && region->ball;
 		v->straight = v->hop.kind == BPG_HOP_INPUT || linear;

@@ -22,6 +22,7 @@ struct bpg_model_node {
 	struct bpg_tensor **panel;
 	double radii;             /* sum of radii, for underflow */
 	bool columns_set, charged; /* charged: its toll is part of the relaxation of its only consumer */
+	bool sum;                 /* ELEMENT on a grid, all coefficients 1: rows pass unchanged to every operand */
 	bool single;              /* every element depends on at most one input element, no two on the same */
 	bool exact;               /* its interval is exact on a box: one linear map of a `single` node */
 	bool straight;            /* only linear layers between the inputs and this node */

@@ -1,11 +1,14 @@
 /* plan.c - the cut into tiles, and the steps of a wave. */
 #include "graph/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Rows of a tile: enough to reuse a panel from the second-level cache, few enough that two workers stay busy. */
 enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64, TILES_LEAST = 4 };
+/* What submitting and starting a task costs, in multiplications of a strip (some 5 us at 4 a ns). */
+static const double task_cost = 20000;
 static const size_t tile_bytes_most = (size_t)64 << 20;
 
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *s, int node)
@@ -43,168 +46,6 @@ static enum bpg_status find_cone(struct bpg_ctx *ctx, struct bpg_model *m, struc
 			s->reads[m->node[v].src[k]]++;
 		}
 	}
-	return BPG_OK;
-}
-
-/* ---- tiles ---- */
-
-static size_t widest(const struct bpg_model *m, const struct bpg_stage *s)
-{
-	int64_t most = 1;
-
-	for (int i = 0; i < s->cone; i++)
-		most = BPG_MAX(most, bpg_columns_places(&m->node[s->visit[i]].columns));
-	return (size_t)most;
-}
-
-/* Elements (or rows asked) of a tile, a multiple of 16. */
-static int tile_elements(const struct bpg_model *m, const struct bpg_stage *s, int64_t count, int sides, bool wide)
-{
-	int per = sides == 3 ? 2 : 1;
-	int64_t total = count * per, rows = m->options.tile;
-
-	if (rows <= 0) { /* even shares; small nodes still give two workers something to do */
-		int64_t tiles = BPG_MAX((total + TILE_ROWS - 1) / TILE_ROWS, BPG_MIN((int64_t)TILES_LEAST, (total + TILE_ROWS_LEAST - 1) / TILE_ROWS_LEAST));
-		rows = (total + tiles - 1) / BPG_MAX(tiles, (int64_t)1);
-		rows = (rows + BPG_LANES * per - 1) / (BPG_LANES * per) * (BPG_LANES * per);
-	}
-	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
-	while (rows > BPG_LANES * per && (size_t)rows * column > tile_bytes_most)
-		rows /= 2;
-	int64_t n = rows / per / BPG_LANES * BPG_LANES;
-	return (int)BPG_MAX(n, (int64_t)BPG_LANES);
-}
-
-static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, int count, int sides, bool wide)
-{
-	struct bpg_tile *t = &s->tile[s->tiles++];
-
-	t->count = count;
-	t->sides = sides;
-	t->wide = wide;
-	t->strips = (count + BPG_LANES - 1) / BPG_LANES * (sides == 3 ? 2 : 1);
-	t->result = bpg_arena_alloc(arena, (size_t)t->strips * BPG_LANES, sizeof *t->result);
-	return t->result ? t : NULL;
-}
-
-/* Owners take tiles in turn; the last, short one need not be alone. */
-static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
-{
-	for (int i = 0; i < s->tiles; i++) {
-		struct bpg_tile *t = &s->tile[i];
-		int64_t cut[3] = { s->node, t->count, t->sides };
-		t->owner = i % m->options.owners;
-		m->plan_hash = bpg_hash(m->plan_hash, cut, sizeof cut);
-		if (t->element)
-			m->plan_hash = bpg_hash(m->plan_hash, t->element, (size_t)t->count * sizeof *t->element);
-	}
-}
-
-struct spot {
-	int64_t window, element;
-};
-
-static int by_window(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
-
-	if (x->window != y->window)
-		return x->window < y->window ? -1 : 1;
-	return (x->element > y->element) - (x->element < y->element);
-}
-
-enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
-                               int64_t count, bool stop, struct bpg_stage *s)
-{
-	struct bpg_model_node *v = &m->node[node];
-	const struct bpg_columns *k = &v->columns;
-	bool dense = v->hop.kind == BPG_HOP_DENSE, wide = m->options.wide;
-	int edge = k->channels <= 16 ? 2 : 1; /* windows of positions whose neurons make a tile */
-	int64_t *sorted = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *sorted);
-	struct spot *spot = NULL;
-
-	memset(s, 0, sizeof *s);
-	s->node = node;
-	s->stop = stop;
-	s->starts = 1;
-	s->start = bpg_arena_alloc(arena, 1, sizeof *s->start);
-	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
-	if (!s->start || !s->tile || !sorted)
-		return bpg_nomem(ctx, "the tiles of a node");
-	s->start[0] = dense ? v->src[0] : node;
-	BPG_TRY(find_cone(ctx, m, arena, s));
-	const struct bpg_model_node *in = &m->node[s->start[0]];
-	s->relaxed_start = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
-	int most = tile_elements(m, s, count, 3, wide);
-
-	if (!k->grid || dense) {
-		memcpy(sorted, element, (size_t)count * sizeof *sorted);
-		for (int64_t i = 0; i < count; i += most) {
-			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), 3, wide);
-			if (!t)
-				return bpg_nomem(ctx, "the tiles of a node");
-			t->element = sorted + i;
-		}
-		finish_tiles(m, s);
-		return BPG_OK;
-	}
-	spot = malloc((size_t)(count + 1) * sizeof *spot);
-	if (!spot)
-		return bpg_nomem(ctx, "the tiles of a node");
-	int64_t across = (k->size[1] + edge - 1) / edge;
-	for (int64_t i = 0; i < count; i++) {
-		int64_t at = bpg_columns_place(k, element[i]) / k->channels;
-		spot[i] = (struct spot){ at / k->size[1] / edge * across + at % k->size[1] / edge, element[i] };
-	}
-	qsort(spot, (size_t)count, sizeof *spot, by_window);
-	for (int64_t i = 0; i < count; i++)
-		sorted[i] = spot[i].element;
-	enum bpg_status st = BPG_OK;
-	for (int64_t i = 0, j; i < count && !st; i = j) {
-		for (j = i; j < count && spot[j].window == spot[i].window && j - i < BPG_MAX(most, 64); j++)
-			;
-		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide);
-		if (!t) {
-			st = bpg_nomem(ctx, "the tiles of a node");
-			break;
-		}
-		int32_t y = (int32_t)(spot[i].window / across) * edge, x = (int32_t)(spot[i].window % across) * edge;
-		t->element = sorted + i;
-		t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
-	}
-	free(spot);
-	finish_tiles(m, s);
-	return st;
-}
-
-enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, const struct bpg_question_row *row,
-                                   int64_t count, bool stop, struct bpg_stage *s)
-{
-	int sides = m->options.sides;
-
-	memset(s, 0, sizeof *s);
-	s->node = -1;
-	s->stop = stop;
-	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
-	s->tile = bpg_arena_alloc(arena, (size_t)count + 2, sizeof *s->tile);
-	if (!s->start || !s->tile)
-		return bpg_nomem(ctx, "the tiles of the rows asked");
-	for (int i = 0; i < m->net->outputs; i++)
-		s->start[s->starts++] = m->net->output[i];
-	BPG_TRY(find_cone(ctx, m, arena, s));
-	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
-	bool wide = count <= 512 || m->options.wide;
-	int most = tile_elements(m, s, count, sides, wide);
-	/* One strip of rows would be one chain of tasks: its two sides are two. */
-	bool apart = sides == 3 && count <= BPG_LANES;
-	for (int64_t i = 0; i < count; i += most)
-		for (int side = apart ? 1 : sides; side <= (apart ? 2 : sides); side++) {
-			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), side, wide);
-			if (!t)
-				return bpg_nomem(ctx, "the tiles of the rows asked");
-			t->row = row + i;
-		}
-	finish_tiles(m, s);
 	return BPG_OK;
 }
 
@@ -303,6 +144,236 @@ static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, c
 	}
 }
 
+/* ---- tiles ---- */
+
+static size_t widest(const struct bpg_model *m, const struct bpg_stage *s)
+{
+	int64_t most = 1;
+
+	for (int i = 0; i < s->cone; i++)
+		most = BPG_MAX(most, bpg_columns_places(&m->node[s->visit[i]].columns));
+	return (size_t)most;
+}
+
+/* Elements (or rows asked) of a tile, a multiple of 16. */
+static int tile_elements(const struct bpg_model *m, const struct bpg_stage *s, int64_t count, int sides, bool wide)
+{
+	int per = sides == 3 ? 2 : 1;
+	int64_t total = count * per, rows = m->options.tile;
+
+	if (rows <= 0) { /* even shares; small nodes still give two workers something to do */
+		int64_t tiles = BPG_MAX((total + TILE_ROWS - 1) / TILE_ROWS, BPG_MIN((int64_t)TILES_LEAST, (total + TILE_ROWS_LEAST - 1) / TILE_ROWS_LEAST));
+		rows = (total + tiles - 1) / BPG_MAX(tiles, (int64_t)1);
+		rows = (rows + BPG_LANES * per - 1) / (BPG_LANES * per) * (BPG_LANES * per);
+	}
+	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
+	while (rows > BPG_LANES * per && (size_t)rows * column > tile_bytes_most)
+		rows /= 2;
+	int64_t n = rows / per / BPG_LANES * BPG_LANES;
+	return (int)BPG_MAX(n, (int64_t)BPG_LANES);
+}
+
+/* apart: the upper sides begin with a strip of their own, so that a product may serve + and - strips together. */
+static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, int count, int sides, bool wide, bool apart)
+{
+	struct bpg_tile *t = &s->tile[s->tiles++];
+
+	t->count = count;
+	t->sides = sides;
+	t->wide = wide;
+	t->minus = sides != 3 ? 0 : apart ? (count + BPG_LANES - 1) / BPG_LANES * BPG_LANES : count;
+	t->strips = (t->minus + count + BPG_LANES - 1) / BPG_LANES;
+	t->result = bpg_arena_alloc(arena, (size_t)t->strips * BPG_LANES, sizeof *t->result);
+	return t->result ? t : NULL;
+}
+
+/* Owners take tiles in turn; the last, short one need not be alone. */
+static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
+{
+	for (int i = 0; i < s->tiles; i++) {
+		struct bpg_tile *t = &s->tile[i];
+		int64_t cut[3] = { s->node, t->count, t->sides };
+		t->owner = i % m->options.owners;
+		m->plan_hash = bpg_hash(m->plan_hash, cut, sizeof cut);
+		if (t->element)
+			m->plan_hash = bpg_hash(m->plan_hash, t->element, (size_t)t->count * sizeof *t->element);
+	}
+}
+
+/* ---- tiles of a grid: neurons of a window of positions ---- */
+
+struct spot {
+	int64_t window, element;
+};
+
+static int by_window(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	if (x->window != y->window)
+		return x->window < y->window ? -1 : 1;
+	return (x->element > y->element) - (x->element < y->element);
+}
+
+/* Multiplications of one strip's walk from a window of edge x edge positions in the middle of the grid. */
+static double walk_cost(const struct bpg_model *m, const struct bpg_stage *s, int edge, struct bpg_window *at)
+{
+	const struct bpg_columns *k = &m->node[s->node].columns;
+	struct bpg_tile t = { .count = 0 };
+	double cost = 0;
+
+	for (int a = 0; a < 2; a++) {
+		t.start.lo[a] = k->size[a] / 2 / edge * edge;
+		t.start.up[a] = BPG_MIN(t.start.lo[a] + edge, k->size[a]);
+	}
+	find_windows(m, s, &t, at);
+	for (int i = 0; i < s->cone; i++) {
+		const struct bpg_model_node *v = &m->node[s->visit[i]];
+		double columns = (double)bpg_columns_in(&v->columns, &at[v->id]), work = 4; /* per column: relax, add, ... */
+
+		if (v->hop.kind == BPG_HOP_CONV)
+			work += (double)(v->hop.conv.in_channels / v->hop.conv.groups * v->hop.conv.kernel[0] * v->hop.conv.kernel[1]);
+		else if (v->hop.kind == BPG_HOP_DENSE)
+			work += (double)v->hop.dense.ins;
+		cost += columns * work;
+	}
+	return cost;
+}
+
+static void set_spots(const struct bpg_columns *k, int edge, const int64_t *element, int64_t count, struct spot *spot)
+{
+	int64_t across = (k->size[1] + edge - 1) / edge;
+
+	for (int64_t i = 0; i < count; i++) {
+		int64_t at = bpg_columns_place(k, element[i]) / k->channels;
+		spot[i] = (struct spot){ at / k->size[1] / edge * across + at % k->size[1] / edge, element[i] };
+	}
+	qsort(spot, (size_t)count, sizeof *spot, by_window);
+}
+
+/* Neurons [i, end) of the sorted list make a tile. */
+static int64_t tile_end(const struct spot *spot, int64_t i, int64_t count, int most)
+{
+	int64_t j = i;
+
+	while (j < count && spot[j].window == spot[i].window && j - i < most)
+		j++;
+	return j;
+}
+
+/* Small windows keep supports small, large ones fill the lanes when few neurons need rows: the cheaper edge. */
+static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, const int64_t *element, int64_t count, int most, struct spot *spot,
+                       struct bpg_window *at)
+{
+	const struct bpg_columns *k = &m->node[s->node].columns;
+	int best = 1, longest = BPG_MAX(k->size[0], k->size[1]);
+	double least = INFINITY;
+
+	for (int edge = 1; edge < 2 * longest; edge *= 2) {
+		double strips = 0, tiles = 0;
+		set_spots(k, edge, element, count, spot);
+		for (int64_t i = 0, j; i < count; i = j) {
+			j = tile_end(spot, i, count, most);
+			strips += (double)((2 * (j - i) + BPG_LANES - 1) / BPG_LANES);
+			tiles++;
+		}
+		double cost = strips * walk_cost(m, s, edge, at) + tiles * s->cone * task_cost;
+		if (cost < least) {
+			least = cost;
+			best = edge;
+		}
+	}
+	return best;
+}
+
+enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
+                               int64_t count, bool stop, struct bpg_stage *s)
+{
+	struct bpg_model_node *v = &m->node[node];
+	const struct bpg_columns *k = &v->columns;
+	bool dense = v->hop.kind == BPG_HOP_DENSE, wide = m->options.wide;
+	int64_t *sorted = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *sorted);
+	struct spot *spot = NULL;
+
+	memset(s, 0, sizeof *s);
+	s->node = node;
+	s->stop = stop;
+	s->starts = 1;
+	s->start = bpg_arena_alloc(arena, 1, sizeof *s->start);
+	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
+	if (!s->start || !s->tile || !sorted)
+		return bpg_nomem(ctx, "the tiles of a node");
+	s->start[0] = dense ? v->src[0] : node;
+	BPG_TRY(find_cone(ctx, m, arena, s));
+	const struct bpg_model_node *in = &m->node[s->start[0]];
+	s->relaxed_start = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
+	int most = tile_elements(m, s, count, 3, wide);
+
+	if (!k->grid || dense) {
+		memcpy(sorted, element, (size_t)count * sizeof *sorted);
+		for (int64_t i = 0; i < count; i += most) {
+			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), 3, wide, dense);
+			if (!t)
+				return bpg_nomem(ctx, "the tiles of a node");
+			t->element = sorted + i;
+		}
+		finish_tiles(m, s);
+		return BPG_OK;
+	}
+	spot = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *spot);
+	struct bpg_window *at = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *at);
+	if (!spot || !at)
+		return bpg_nomem(ctx, "the tiles of a node");
+	most = BPG_MAX(most, 64);
+	int edge = choose_edge(m, s, element, count, most, spot, at);
+	int64_t across = (k->size[1] + edge - 1) / edge;
+	set_spots(k, edge, element, count, spot);
+	for (int64_t i = 0; i < count; i++)
+		sorted[i] = spot[i].element;
+	for (int64_t i = 0, j; i < count; i = j) {
+		j = tile_end(spot, i, count, most);
+		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide, false);
+		if (!t)
+			return bpg_nomem(ctx, "the tiles of a node");
+		int32_t y = (int32_t)(spot[i].window / across) * edge, x = (int32_t)(spot[i].window % across) * edge;
+		t->element = sorted + i;
+		t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
+	}
+	finish_tiles(m, s);
+	return BPG_OK;
+}
+
+enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, const struct bpg_question_row *row,
+                                   int64_t count, bool stop, struct bpg_stage *s)
+{
+	int sides = m->options.sides;
+
+	memset(s, 0, sizeof *s);
+	s->node = -1;
+	s->stop = stop;
+	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
+	s->tile = bpg_arena_alloc(arena, (size_t)count + 2, sizeof *s->tile);
+	if (!s->start || !s->tile)
+		return bpg_nomem(ctx, "the tiles of the rows asked");
+	for (int i = 0; i < m->net->outputs; i++)
+		s->start[s->starts++] = m->net->output[i];
+	BPG_TRY(find_cone(ctx, m, arena, s));
+	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
+	bool wide = count <= 512 || m->options.wide;
+	int most = tile_elements(m, s, count, sides, wide);
+	/* One strip of rows would be one chain of tasks: its two sides are two. */
+	bool apart = sides == 3 && count <= BPG_LANES;
+	for (int64_t i = 0; i < count; i += most)
+		for (int side = apart ? 1 : sides; side <= (apart ? 2 : sides); side++) {
+			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), side, wide, false);
+			if (!t)
+				return bpg_nomem(ctx, "the tiles of the rows asked");
+			t->row = row + i;
+		}
+	finish_tiles(m, s);
+	return BPG_OK;
+}
+
 /* ---- steps ---- */
 
 struct writer {
@@ -312,12 +383,14 @@ struct writer {
 	struct bpg_wave *w;
 	int first;
 	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
+	int *pending;             /* [tiles][nodes] a second contribution that is not added yet, -1: none */
 	struct bpg_window *window; /* [tiles][nodes] */
 	size_t live;
 	enum bpg_status st;
 };
 
 #define HELD(t, v) (x->held[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+#define PENDING(t, v) (x->pending[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
 #define WINDOW(t, v) (x->window[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
 
 static void step(struct writer *x, struct bpg_step s)
@@ -360,12 +433,25 @@ static bool same_window(const struct bpg_columns *k, const struct bpg_window *a,
 	return !k->grid || !memcmp(a, b, sizeof *a);
 }
 
-/* Rows over node v are ready in buffer b: the first contribution is the node's, others are added. */
+static void add_pending(struct writer *x, int tile, int v)
+{
+	int b = PENDING(tile, v);
+
+	if (b < 0)
+		return;
+	PENDING(tile, v) = -1;
+	step(x, (struct bpg_step){ BPG_STEP_ADD, v, tile, 0, 0, b, HELD(tile, v), 0 });
+	step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+}
+
+/* Rows over node v are ready in buffer b: the first contribution is the node's, others are added; the last one of a
+ * node that will be relaxed is added there. */
 static void deliver(struct writer *x, int tile, int v, int b)
 {
 	if (x->st)
 		return;
-	if (!same_window(&x->m->node[v].columns, &x->w->buffer[b].window, &WINDOW(tile, v)) && HELD(tile, v) < 0) {
+	bool same = same_window(&x->m->node[v].columns, &x->w->buffer[b].window, &WINDOW(tile, v));
+	if (!same && HELD(tile, v) < 0) {
 		int wide = buffer(x, tile, v);
 		step(x, (struct bpg_step){ BPG_STEP_COPY, v, tile, 0, 0, b, wide, 0 });
 		step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
@@ -375,8 +461,10 @@ static void deliver(struct writer *x, int tile, int v, int b)
 		HELD(tile, v) = b;
 		return;
 	}
-	step(x, (struct bpg_step){ BPG_STEP_ADD, v, tile, 0, 0, b, HELD(tile, v), 0 });
-	step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+	add_pending(x, tile, v);
+	PENDING(tile, v) = b;
+	if (!same)
+		add_pending(x, tile, v);
 }
 
 static bool is_start(const struct bpg_stage *s, int node)
@@ -396,15 +484,20 @@ static void visit(struct writer *x, int tile, int id)
 
 	if (b < 0)
 		return;
-	if (bpg_stage_ends(x->m, x->s, id)) {
+	bool relaxed = x->s->relaxed_start && id == x->s->start[0], ends = bpg_stage_ends(x->m, x->s, id);
+	if (h->kind != BPG_HOP_UNARY || relaxed || ends)
+		add_pending(x, tile, id);
+	if (ends) {
 		step(x, (struct bpg_step){ BPG_STEP_CONCRETIZE, id, tile, 0, 0, b, -1, 0 });
 		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
 		return;
 	}
 	if (h->kind == BPG_HOP_UNARY) {
-		bool relaxed = x->s->relaxed_start && id == x->s->start[0];
+		int second = PENDING(tile, id);
 		if (!relaxed)
-			step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, -1, 0 });
+			step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, second, 0 });
+		if (second >= 0)
+			step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, second, -1, 0 });
 		deliver(x, tile, v->src[0], b);
 		return;
 	}
@@ -417,14 +510,24 @@ static void visit(struct writer *x, int tile, int id)
 		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
 		return;
 	}
-	if (!v->charged || is_start(x->s, id)) /* a walk that begins here has met no relaxation that charged it */
+	bool toll = !v->charged || is_start(x->s, id); /* a walk that begins here has met no relaxation that charged it */
+	if (toll && h->kind != BPG_HOP_CONV)
 		step(x, (struct bpg_step){ BPG_STEP_TOLL, id, tile, 0, 0, b, -1, 0 });
 	if (h->kind == BPG_HOP_DENSE)
 		return;
 	if (h->kind == BPG_HOP_CONV) {
 		int to = buffer(x, tile, v->src[0]);
-		step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, 0, b, to, 0 });
+		step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0 });
 		deliver(x, tile, v->src[0], to);
+	} else if (v->sum) {
+		/* y = a + b: the rows over y are those over each operand; the last takes them, the others get copies. */
+		for (int k = 0; k + 1 < h->nin; k++) {
+			int to = buffer(x, tile, v->src[k]);
+			step(x, (struct bpg_step){ BPG_STEP_COPY, v->src[k], tile, 0, 0, b, to, 0 });
+			deliver(x, tile, v->src[k], to);
+		}
+		deliver(x, tile, v->src[h->nin - 1], b);
+		return;
 	} else {
 		for (int k = 0; k < h->nin; k++) {
 			int to = buffer(x, tile, v->src[k]);
@@ -444,11 +547,12 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	w->steps = w->buffers = 0;
 	w->most_bytes = 0;
 	x->held = bpg_calloc(cells + 1, sizeof *x->held);
+	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
 	x->window = bpg_calloc(cells + 1, sizeof *x->window);
-	if (!x->held || !x->window || !to)
+	if (!x->held || !x->pending || !x->window || !to)
 		x->st = bpg_nomem(ctx, "the plan of a wave");
 	for (size_t i = 0; !x->st && i < cells; i++)
-		x->held[i] = -1;
+		x->held[i] = x->pending[i] = -1;
 	for (int t = first; !x->st && t < first + count; t++) {
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
 		for (int i = 0; i < s->starts; i++) {
@@ -478,6 +582,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	for (int t = first; t < first + count; t++)
 		step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, 0, -1, -1, 0 });
 	free(x->held);
+	free(x->pending);
 	free(x->window);
 	free(to);
 	return x->st;

@@ -12,9 +12,9 @@ enum bpg_step_kind {
 	BPG_STEP_START,           /* unit rows of the start node -> to */
 	BPG_STEP_QUESTION,        /* the rows asked, over one output node -> to */
 	BPG_STEP_TOLL,            /* slack of passing `node` */
-	BPG_STEP_RELAX,           /* in place on from */
+	BPG_STEP_RELAX,           /* in place on from, to which `to` (if any) is added first */
 	BPG_STEP_GEMM,            /* from -> to, panel */
-	BPG_STEP_CONV,            /* from -> to */
+	BPG_STEP_CONV,            /* from -> to; k: with the toll */
 	BPG_STEP_MAP,             /* from -> to, operand k */
 	BPG_STEP_PLANES,          /* the same for planes */
 	BPG_STEP_ADD,             /* to += from */
@@ -41,8 +41,9 @@ struct bpg_tile {
 	const int64_t *element;   /* [count] elements of the start node */
 	const struct bpg_question_row *row; /* [count] instead, for the rows asked */
 	int count, sides, strips, owner;
+	int minus;                /* first row of the upper sides; those of the lower sides begin at 0 */
 	bool wide;
-	double *result;           /* [strips * 16] lower bounds: the + sides, then (strips/2 * 16 further) the - sides */
+	double *result;           /* [strips * 16] lower bounds of its rows; an upper side is a negated row */
 	struct bpg_tensor *result_t; /* handle of it while the stage runs */
 	struct bpg_window start;  /* GRID start nodes */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../graph/outcome.h"
+#include "../graph/require.h"
 #include "onnx/onnx.h"
 
 static const char *const cases[] = {
@@ -36,7 +37,7 @@ static void golden_read(struct golden *g, const char *path)
 	FILE *f = fopen(path, "r");
 	long long n;
 
-	ck_assert_msg(f != NULL, "%s cannot be read", path);
+	REQUIRE(f != NULL, "%s cannot be read", path);
 	memset(g, 0, sizeof *g);
 	for (struct entry *e = g->entry; fscanf(f, "%63s %lld", e->name, &n) == 2; e = &g->entry[++g->entries]) {
 		ck_assert_int_lt(g->entries, ENTRIES - 1);
@@ -47,7 +48,7 @@ static void golden_read(struct golden *g, const char *path)
 		if (!n)
 			ck_assert_int_eq(fscanf(f, "%63s", e->text), 1);
 	}
-	ck_assert_msg(feof(f), "%s: bad number after %d entries", path, g->entries);
+	REQUIRE(feof(f), "%s: bad number after %d entries", path, g->entries);
 	fclose(f);
 }
 
@@ -68,7 +69,7 @@ static const struct entry *find(const struct golden *g, const char *name)
 static const struct entry *get(const struct golden *g, const char *name)
 {
 	const struct entry *e = find(g, name);
-	ck_assert_msg(e != NULL, "no %s in the case", name);
+	REQUIRE(e != NULL, "no %s in the case", name);
 	return e;
 }
 
@@ -91,7 +92,7 @@ static struct bpg_region *region(struct bpg_ctx *ctx, const struct golden *g, in
 		struct bpg_numbers c = { "center", n, get(g, "center")->value, NULL, NULL };
 		st = bpg_region_ball(ctx, number(g, "norm") == 2 ? BPG_NORM_2 : BPG_NORM_1, n, &c, number(g, "radius"), NULL, &r);
 	}
-	ck_assert_msg(!st, "%s", bpg_ctx_message(ctx));
+	REQUIRE(!st, "%s", bpg_ctx_message(ctx));
 	return r;
 }
 
@@ -188,21 +189,21 @@ static void compare(const char *name, const struct golden *g, const char *spec, 
 
 	for (int64_t i = 0; i < al->n; i++) {
 		double rounding = 1e-9 * (1 + fabs(al->value[i]) + fabs(au->value[i])); /* values reached are rounded, too */
-		ck_assert_msg(lower[i] <= al->value[i] + rounding && upper[i] >= au->value[i] - rounding,
+		REQUIRE(lower[i] <= al->value[i] + rounding && upper[i] >= au->value[i] - rounding,
 		              "%s, %s, %s, row %lld: [%.17g, %.17g] leaves out values reached, [%.17g, %.17g]", name, spec, w->method, (long long)i, lower[i],
 		              upper[i], al->value[i], au->value[i]);
 		if (number(g, "unique") && !w->slack && strcmp(w->method, "crown.same") != 0)
-			ck_assert_msg(lower[i] >= l->value[i] - tolerance && upper[i] <= u->value[i] + tolerance,
+			REQUIRE(lower[i] >= l->value[i] - tolerance && upper[i] <= u->value[i] + tolerance,
 			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, spec, w->method, w->wide ? "float64" : "float32",
 			              (long long)i, lower[i], upper[i], l->value[i], u->value[i]);
 		if (number(g, "unique") && !w->slack && strcmp(w->method, "crown.same") != 0 && !may_be_tighter(name, w->method))
-			ck_assert_msg(lower[i] <= l->value[i] + tolerance && upper[i] >= u->value[i] - tolerance,
+			REQUIRE(lower[i] <= l->value[i] + tolerance && upper[i] >= u->value[i] - tolerance,
 			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] should equal [%.17g, %.17g]", name, spec, w->method, w->wide ? "float64" : "float32",
 			              (long long)i, lower[i], upper[i], l->value[i], u->value[i]);
 	}
 	/* `same` takes its slopes from the bounds before the node: tighter ones may make a single row looser. */
 	if (!number(g, "unique") || !strcmp(w->method, "crown.same"))
-		ck_assert_msg(mean_width(lower, upper, al->n) <= 1.01 * mean_width(l->value, u->value, al->n),
+		REQUIRE(mean_width(lower, upper, al->n) <= 1.01 * mean_width(l->value, u->value, al->n),
 		              "%s, %s, %s: mean width %.9g is more than 1 %% over %.9g", name, spec, w->method, mean_width(lower, upper, al->n),
 		              mean_width(l->value, u->value, al->n));
 }
@@ -228,7 +229,7 @@ static void compare_inside(const char *name, const struct golden *g, const struc
 			double a = bpg_field(v, BPG_LOWER)[i], b = bpg_field(v, BPG_UPPER)[i];
 			if ((l->value[i] >= 0 && a >= -tolerance) || (u->value[i] <= 0 && b <= tolerance))
 				continue;
-			ck_assert_msg(a >= l->value[i] - tolerance && b <= u->value[i] + tolerance,
+			REQUIRE(a >= l->value[i] - tolerance && b <= u->value[i] + tolerance,
 			              "%s: %s, element %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, e->text, (long long)i, a, b, l->value[i],
 			              u->value[i]);
 		}
@@ -278,12 +279,12 @@ START_TEST(test_case)
 	double off[3] = { 0 };    /* mean width by method in float64 without slack */
 	int compared = 0;
 
-	ck_assert_msg(folder != NULL, "BPG_GOLDEN is not set");
+	REQUIRE(folder != NULL, "BPG_GOLDEN is not set");
 	snprintf(path, sizeof path, "%s/%s.txt", folder, name);
 	golden_read(&g, path);
 	snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
-	ck_assert_msg(!bpg_onnx_load(ctx, path, &net), "%s", bpg_ctx_message(ctx));
-	ck_assert_msg(!bpg_rt_start(ctx, &one, &rt), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!bpg_onnx_load(ctx, path, &net), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!bpg_rt_start(ctx, &one, &rt), "%s", bpg_ctx_message(ctx));
 	struct bpg_region *r = region(ctx, &g, net->in_count);
 	struct bpg_question_row *row = calloc((size_t)(2 * net->out_count), sizeof *row);
 	int64_t *index = calloc((size_t)(4 * net->out_count), sizeof *index), outs = net->out_count, n = questions(&g, outs, row, index);
@@ -297,7 +298,7 @@ START_TEST(test_case)
 		snprintf(key, sizeof key, "%s.%s.lower", n > outs ? "margin" : "identity", w->method);
 		if (!find(&g, key))
 			continue;
-		ck_assert_msg(!outcome_run(&o, ctx, rt, net, r, &b, row, n), "%s", bpg_ctx_message(ctx));
+		REQUIRE(!outcome_run(&o, ctx, rt, net, r, &b, row, n), "%s", bpg_ctx_message(ctx));
 		if (b.slope == BPG_SLOPE_ADAPTIVE)
 			compare(name, &g, "identity", w, o.lower, o.upper);
 		if (n > outs)
@@ -311,11 +312,11 @@ START_TEST(test_case)
 		 * constants (batch norm, 1/n) count, which are held as float32. */
 		double most = w->wide ? 1e-4 : depth(o.m) <= 2 ? 1e-3 : 1e-2;
 		if (w->slack)
-			ck_assert_msg(width <= *plain * (1 + most), "%s, %s, %s: slack widens by %.3g of the width", name, w->method, w->wide ? "float64" : "float32",
+			REQUIRE(width <= *plain * (1 + most), "%s, %s, %s: slack widens by %.3g of the width", name, w->method, w->wide ? "float64" : "float32",
 			              width / *plain - 1);
 		outcome_fini(&o);
 	}
-	ck_assert_msg(!number(&g, "unique") || !find(&g, "tensor.0") || compared > 0, "%s: no tensor inside was compared", name);
+	REQUIRE(!number(&g, "unique") || !find(&g, "tensor.0") || compared > 0, "%s: no tensor inside was compared", name);
 	free(row);
 	free(index);
 	bpg_region_free(r);

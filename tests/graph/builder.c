@@ -228,6 +228,8 @@ int build_slice(struct build *b, int x, int axis, int64_t from, int64_t to, int6
 
 	snprintf(more, sizeof more, "%s %s %s %s", f, t, a, s);
 	memcpy(dim, b->t[x].dim, sizeof dim);
+	if (to < -dim[axis]) /* backwards to the start */
+		to = -1;
 	dim[axis] = (to - from + step - (step > 0 ? 1 : -1)) / step;
 	return build_add(b, reads(b, "Slice", x, more), b->t[x].rank, dim);
 }

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "codelets/tasks.h"
+#include "../graph/require.h"
 
 static struct bpg_rng rng;
 
@@ -72,7 +73,7 @@ static void try_product(bool wide)
 		long double exact = 0, gross = 0;
 
 		if (j >= columns) {
-			ck_assert_msg(got == MARK, "column %lld of %d was written", (long long)j, columns);
+			REQUIRE(got == MARK, "column %lld of %d was written", (long long)j, columns);
 			continue;
 		}
 		for (int r = 0; r < runs; r++)
@@ -86,12 +87,12 @@ static void try_product(bool wide)
 			}
 		double unit = wide ? BPG_U64 : BPG_U32, tiny = wide ? 0x1p-1070 : total * 0x1p-149;
 		double must = wide ? (accumulate ? before[i] + sum64 : sum64) : (double)(accumulate ? (float)before[i] + sum32 : sum32);
-		ck_assert_msg(!memcmp(&got, &must, sizeof got) || (got == 0 && must == 0),
+		REQUIRE(!memcmp(&got, &must, sizeof got) || (got == 0 && must == 0),
 		              "%s, %s: strips %d, columns %d, runs %d: element (%lld,%lld,%lld) is %.17g, by definition %.17g", bpg_kernel_name(),
 		              wide ? "float64" : "float32", strips, columns, runs, (long long)s, (long long)j, (long long)lane, got, must);
 		if (accumulate)
 			exact += before[i], gross += fabs(before[i]);
-		ck_assert_msg(fabsl(got - exact) <= bpg_gamma(total + 1, unit) * gross + tiny, "%s: error %.3Lg is more than gamma_%d allows, %.3Lg", bpg_kernel_name(),
+		REQUIRE(fabsl(got - exact) <= bpg_gamma(total + 1, unit) * gross + tiny, "%s: error %.3Lg is more than gamma_%d allows, %.3Lg", bpg_kernel_name(),
 		              fabsl(got - exact), total + 1, bpg_gamma(total + 1, unit) * gross + tiny);
 	}
 	free(W), free(A32), free(C32), free(A), free(C), free(before);
@@ -117,7 +118,7 @@ START_TEST(test_choice)
 		if (!strcmp(got, order[i]))
 			g = i;
 	}
-	ck_assert_msg(g >= 0 && g <= a, "%s runs where %s was asked", got, asked ? asked : "the best");
+	REQUIRE(g >= 0 && g <= a, "%s runs where %s was asked", got, asked ? asked : "the best");
 }
 END_TEST
 
@@ -231,8 +232,8 @@ static int64_t column_of(const struct tile *t, int64_t element)
 /* A charge covers what it must, and is not much more. */
 static void check_charge(const char *what, double got, double before, long double must)
 {
-	ck_assert_msg(got - before >= must * (1 - 1e-9) - 1e-14, "%s: charged %.17g, must be %.17Lg", what, got - before, must);
-	ck_assert_msg(got - before <= must * 1.01L + 1e-12L, "%s: charged %.17g, needed %.17Lg only", what, got - before, must);
+	REQUIRE(got - before >= must * (1 - 1e-9) - 1e-14, "%s: charged %.17g, must be %.17Lg", what, got - before, must);
+	REQUIRE(got - before <= must * 1.01L + 1e-12L, "%s: charged %.17g, needed %.17Lg only", what, got - before, must);
 }
 
 static double *draw_fields(int64_t n)
@@ -278,18 +279,18 @@ static void try_relax(void)
 			int up = v < 0;
 			double s = planes[(BPG_SLOPE_LO + up) * places + at], n = planes[(BPG_TIMES_NEW_LO + up) * places + at],
 			       o = planes[(BPG_TIMES_OLD_LO + up) * places + at];
-			ck_assert_msg(y == (wide ? v * s : (double)((float)v * (float)s)), "relax: %.17g * %.17g is %.17g", v, s, y);
+			REQUIRE(y == (wide ? v * s : (double)((float)v * (float)s)), "relax: %.17g * %.17g is %.17g", v, s, y);
 			p += (long double)y * n + (long double)v * o;
 			size += fabsl((long double)y * n) + fabsl((long double)v * o);
 			slack += fabsl((long double)v * planes[BPG_PRICE_OLD * places + at]) + fabsl((long double)y * planes[(wide ? BPG_PRICE_NEW64 : BPG_PRICE_NEW32) * places + at]);
 		}
 		double got = t.state[BPG_P * t.rows + r];
-		ck_assert_msg(fabsl(got - p) <= 1e-13L * size, "relax: p is %.17g, not %.17Lg", got, p);
+		REQUIRE(fabsl(got - p) <= 1e-13L * size, "relax: p is %.17g, not %.17Lg", got, p);
 		double charged = t.state[BPG_SLACK * t.rows + r];
 		if (a.slack)
 			check_charge("relax", charged, before[BPG_SLACK * t.rows + r] + a.under, slack);
 		else
-			ck_assert_msg(charged == before[BPG_SLACK * t.rows + r], "relax: slack moves although it is off");
+			REQUIRE(charged == before[BPG_SLACK * t.rows + r], "relax: slack moves although it is off");
 	}
 	free(planes), free(before), tile_fini(&t), columns_fini(&k);
 }
@@ -381,7 +382,7 @@ static void try_map(void)
 			long double sum = 0, size = 0;
 			double got = tile_at(&to, r, c);
 			gather(&t, r, terms, 0, element_of(&to, c), &sum, &size);
-			ck_assert_msg(fabsl(got - sum) <= 70 * (wide ? BPG_U64 : BPG_U32) * size + 0x1p-140, "map: %.17g, not %.17Lg", got, sum);
+			REQUIRE(fabsl(got - sum) <= 70 * (wide ? BPG_U64 : BPG_U32) * size + 0x1p-140, "map: %.17g, not %.17Lg", got, sum);
 		}
 	sparse_free(terms), free(before), tile_fini(&to), tile_fini(&t), columns_fini(&in), columns_fini(&k);
 }
@@ -413,14 +414,14 @@ static void try_map_planes(void)
 			p += v * at;
 			size += fabsl(v) * 8;
 		}
-		ck_assert_msg(fabsl(t.state[BPG_P * t.rows + r] - p) <= 1e-12L * size, "planes: p is %.17g, not %.17Lg", t.state[BPG_P * t.rows + r], p);
+		REQUIRE(fabsl(t.state[BPG_P * t.rows + r] - p) <= 1e-12L * size, "planes: p is %.17g, not %.17Lg", t.state[BPG_P * t.rows + r], p);
 		ck_assert_double_ge(t.state[BPG_SLACK * t.rows + r], before[BPG_SLACK * t.rows + r]);
 		for (int64_t c = 0; c < to.columns; c++) {
 			long double sum = 0, gross = 0;
 			double got = tile_at(&to, r, c);
 			gather(&t, r, lower, 1, element_of(&to, c), &sum, &gross);
 			gather(&t, r, upper, -1, element_of(&to, c), &sum, &gross);
-			ck_assert_msg(fabsl(got - sum) <= 70 * (wide ? BPG_U64 : BPG_U32) * gross + 0x1p-140, "planes: %.17g, not %.17Lg", got, sum);
+			REQUIRE(fabsl(got - sum) <= 70 * (wide ? BPG_U64 : BPG_U32) * gross + 0x1p-140, "planes: %.17g, not %.17Lg", got, sum);
 		}
 	}
 	sparse_free(lower), sparse_free(upper), free(own), free(field[0]), free(field[1]), free(before);
@@ -447,8 +448,8 @@ static void try_add(void)
 			int64_t from = column_of(&t, element_of(&big, c));
 			double x = from < 0 ? 0 : t.exact[r * t.columns + from], y = big.exact[r * big.columns + c];
 			double got = tile_at(&big, r, c), must = wide ? y + x : (double)((float)y + (float)x);
-			ck_assert_msg(got == must, "add: %.17g + %.17g is %.17g", y, x, got);
-			ck_assert_msg(tile_at(&copy, r, c) == x, "copy: %.17g, not %.17g", tile_at(&copy, r, c), x);
+			REQUIRE(got == must, "add: %.17g + %.17g is %.17g", y, x, got);
+			REQUIRE(tile_at(&copy, r, c) == x, "copy: %.17g, not %.17g", tile_at(&copy, r, c), x);
 			if (from >= 0)
 				slack += fabsl((long double)must) * (wide ? BPG_U64 : BPG_U32) * f[BPG_RADIUS * k.n + element_of(&big, c)];
 		}
@@ -479,8 +480,8 @@ static void try_concretize(void)
 		}
 		long double ball = (norm == 2 ? sqrtl(two) : most) * end.radius, far = norm && ball < box ? ball : box;
 		long double must = t.state[BPG_P * t.rows + r] - far - t.state[BPG_SLACK * t.rows + r];
-		ck_assert_msg(lb[r] <= must, "finish: %.17g is over %.20Lg", lb[r], must);
-		ck_assert_msg(lb[r] >= must - 1e-5L * t.state[BPG_SLACK * t.rows + r] - 1e-13L * (far + 10), "finish: %.17g is far below %.17Lg", lb[r], must);
+		REQUIRE(lb[r] <= must, "finish: %.17g is over %.20Lg", lb[r], must);
+		REQUIRE(lb[r] >= must - 1e-5L * t.state[BPG_SLACK * t.rows + r] - 1e-13L * (far + 10), "finish: %.17g is far below %.17Lg", lb[r], must);
 	}
 	free(f), free(lb), free(before), tile_fini(&t), columns_fini(&k);
 }
