@@ -15,7 +15,7 @@
  * stationary point is ever outside. Any x in [lo,hi] will do as candidate: between x and x* g' lies between g'(x) and 0, so
  * g(x) - g(x*) <= |x - x*| |g'(x)| <= (hi - lo) (|g'(x) as computed| + its error), which is taken off. It is a product of
  * two small numbers: at a point found to a relative 1e-8, of second order.
- * At a kink the sign is taken one unit in the last place inside the piece. Positions of bends are rounded: between the
+ * At ends of pieces the sign is taken one unit in the last place inside, too, since f' jumps at kinks. Positions of bends are rounded: between the
  * rounded and the true one g deviates from convexity by no more than f'' changes there times the square of that distance,
  * 1e-25 of anything here, which the stated error of f covers many times over. */
 #include "codelets/family_curve.h"
@@ -106,6 +106,16 @@ static struct probe probe(const struct pieces *h, double s, double x)
 	return p;
 }
 
+/* Is side * w certainly > 0 at the end x of a piece? Where x is a kink, f' may be that of the other side: ask inside, too. */
+static bool beyond(const struct pieces *h, double s, double x, double inside, int side)
+{
+	struct probe p = probe(h, s, x);
+	if (!(side * p.w > p.err))
+		return false;
+	p = probe(h, s, inside);
+	return side * p.w > p.err;
+}
+
 struct root {
 	double x, slack;          /* value - s*x is at most this much lower somewhere on the piece */
 };
@@ -127,8 +137,7 @@ static bool find_root(const struct pieces *h, int i, double s, struct goal goal,
 		return false;
 	lo = fmax(lo, -DBL_MAX);
 	hi = fmin(hi, DBL_MAX);
-	struct probe a = probe(h, s, lo), b = probe(h, s, hi);
-	if (a.w > a.err || b.w < -b.err)
+	if (beyond(h, s, lo, bpg_next_up(lo), 1) || beyond(h, s, hi, bpg_next_down(hi), -1))
 		return false;
 
 	double x = lo + (hi - lo) / 2;
@@ -217,8 +226,7 @@ static void slopes_of(const struct pieces *h, double *least, double *most)
 	*least = INFINITY;
 	*most = -INFINITY;
 	for (int i = 0; i <= h->n; i++) {
-		double a = slope(h, i > 0 ? bpg_next_up(left_of(h, i)) : h->l);
-		double b = slope(h, i < h->n ? bpg_next_down(right_of(h, i)) : h->u);
+		double a = slope(h, bpg_next_up(left_of(h, i))), b = slope(h, bpg_next_down(right_of(h, i)));
 		*least = fmin(*least, fmin(a, b));
 		*most = fmax(*most, fmax(a, b));
 	}

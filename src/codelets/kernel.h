@@ -34,6 +34,16 @@ void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct b
 void bpg_product_f64(int strips, const double *A, int64_t a_strip, const struct bpg_run *run, int runs, const double *W,
                      double *C, int64_t c_strip, int columns, bool accumulate);
 
+/* The one or the other: W holds floats, or doubles for a wide tile. */
+static inline void bpg_product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const void *W,
+                               void *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
+{
+	if (wide)
+		bpg_product_f64(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate);
+	else
+		bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead);
+}
+
 /* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */
 const char *bpg_kernel_name(void);
 

@@ -136,10 +136,13 @@ __attribute__((target("avx512f"))) static void f32_avx512_two(const float *a, in
 	for (int r = 0; r < runs; r++) {
 		const float *x = a + run[r].a * BPG_LANES, *y = x + a_strip, *w = W + run[r].w * BPG_GROUP;
 		for (int i = 0, n = run[r].n; i < n;) {
-			int end = i + 16 < n ? i + 16 : n;
+			int end = n;
 
-			_mm_prefetch(na, _MM_HINT_T1), _mm_prefetch(na + a_strip, _MM_HINT_T1), _mm_prefetch(nw, _MM_HINT_T1);
-			na += 16, nw += 16;
+			if (ahead) {
+				end = i + 16 < n ? i + 16 : n;
+				_mm_prefetch(na, _MM_HINT_T1), _mm_prefetch(na + a_strip, _MM_HINT_T1), _mm_prefetch(nw, _MM_HINT_T1);
+				na += 16, nw += 16;
+			}
 			for (; i < end; i++, x += BPG_LANES, y += BPG_LANES, w += BPG_GROUP) {
 				__m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(y), b;
 #define STEP(j) b = _mm512_set1_ps(w[j]); p##j = _mm512_fmadd_ps(b, u, p##j); q##j = _mm512_fmadd_ps(b, v, q##j);
@@ -189,6 +192,41 @@ __attribute__((target("avx512f"))) static void f32_avx512(const float *a, int64_
 #undef STORE
 }
 
+/* Few columns (the channels of an image): four strips, four columns. */
+__attribute__((target("avx512f"))) static void f32_avx512_four(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                                const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+{
+#define ZERO(j) __m512 p##j = _mm512_setzero_ps(), q##j = p##j, r##j = p##j, s##j = p##j;
+	COLUMNS4(ZERO)
+#undef ZERO
+	for (int k = 0; k < runs; k++) {
+		const float *x = a + run[k].a * BPG_LANES, *w = W + run[k].w * BPG_GROUP;
+		for (int i = 0; i < run[k].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+			__m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(x + a_strip), y = _mm512_loadu_ps(x + 2 * a_strip);
+			__m512 z = _mm512_loadu_ps(x + 3 * a_strip), b;
+#define STEP(j)                                                                                            \
+			b = _mm512_set1_ps(w[j]);                                                          \
+			p##j = _mm512_fmadd_ps(b, u, p##j);                                                \
+			q##j = _mm512_fmadd_ps(b, v, q##j);                                                \
+			r##j = _mm512_fmadd_ps(b, y, r##j);                                                \
+			s##j = _mm512_fmadd_ps(b, z, s##j);
+			COLUMNS4(STEP)
+#undef STEP
+		}
+	}
+#define PUT(d, v) _mm512_storeu_ps(d, accumulate ? _mm512_add_ps(_mm512_loadu_ps(d), v) : v)
+#define STORE(j)                                                                                           \
+	if (j < columns) {                                                                                 \
+		PUT(c + j * BPG_LANES, p##j);                                                              \
+		PUT(c + c_strip + j * BPG_LANES, q##j);                                                    \
+		PUT(c + 2 * c_strip + j * BPG_LANES, r##j);                                                \
+		PUT(c + 3 * c_strip + j * BPG_LANES, s##j);                                                \
+	}
+	COLUMNS4(STORE)
+#undef STORE
+#undef PUT
+}
+
 __attribute__((target("avx512f"))) static void f64_avx512(const double *a, const struct bpg_run *run, int runs, const double *W,
                                                            double *c, int columns, bool accumulate)
 {
@@ -226,7 +264,9 @@ static struct kernel {
 	const char *name;
 	f32_fn *f32, *f32_two; /* two: a pair of strips, null: none */
 	f64_fn *f64;
-} chosen = { "portable", f32_portable, NULL, f64_portable };
+	void (*f32_four)(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c, int64_t c_strip,
+	                 int columns, bool accumulate); /* four strips, at most four columns */
+} chosen = { "portable", f32_portable, NULL, f64_portable, NULL };
 
 __attribute__((constructor)) static void choose(void)
 {
@@ -237,9 +277,9 @@ __attribute__((constructor)) static void choose(void)
 	if (most && !strcmp(most, "portable"))
 		return;
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2 };
+		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2, NULL };
 	if (__builtin_cpu_supports("avx512f") && !(most && !strcmp(most, "avx2")))
-		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512 };
+		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512, f32_avx512_four };
 #endif
 }
 
@@ -253,6 +293,9 @@ void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct b
 {
 	int s = 0;
 
+	if (chosen.f32_four && columns <= 4)
+		for (; s + 3 < strips; s += 4)
+			chosen.f32_four(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
 	if (chosen.f32_two)
 		for (; s + 1 < strips; s += 2) {
 			struct bpg_ahead next;

@@ -1,5 +1,5 @@
-/* layer_hardsigmoid.c - y = min(max(a x + b, 0), 1), elementwise. The corners -b/a and (1 - b)/a are rounded; there y is off
- * by no more than a few units in the last place of |b| + 1, which is counted. */
+/* layer_hardsigmoid.c - y = min(max(a x + b, 0), 1), elementwise; a x + b is rounded once. The corners -b/a and (1 - b)/a are
+ * rounded, by a relative 2^-52 or less, so that y there is off by at most 2^-52 (1 + |b|); twice that is counted. */
 #include <float.h>
 #include <math.h>
 
@@ -25,14 +25,14 @@ static enum bpg_status hardsigmoid_import(const struct bpg_import *im, struct bp
 static double hardsigmoid_f(double x, const void *attr)
 {
 	const struct hardsigmoid *p = attr;
-	double y = p->a * x + p->b;
+	double y = fma(p->a, x, p->b);
 	return y < 0 ? 0 : y > 1 ? 1 : y;
 }
 
 static double hardsigmoid_df(double x, const void *attr)
 {
 	const struct hardsigmoid *p = attr;
-	double y = p->a * x + p->b;
+	double y = fma(p->a, x, p->b);
 	return y > 0 && y < 1 ? p->a : 0;
 }
 
@@ -50,9 +50,9 @@ static int hardsigmoid_kinks(double l, double u, const void *attr, double at[4])
 static struct bpg_corners hardsigmoid_corners(double l, double u, const void *attr)
 {
 	const struct hardsigmoid *p = attr;
-	struct bpg_corners c = { .err = 4 * DBL_EPSILON * (1 + fabs(p->b)) };
 	double a = hardsigmoid_f(l, attr), b = hardsigmoid_f(u, attr), kink[4];
 	int n = hardsigmoid_kinks(l, u, attr, kink);
+	struct bpg_corners c = { .err = n ? 2 * DBL_EPSILON * (1 + fabs(p->b)) : (b > 0 && a < 1) * DBL_EPSILON };
 
 	bpg_corners_add(&c, l, a, a);
 	for (int i = 0; i < n; i++) {
@@ -60,8 +60,6 @@ static struct bpg_corners hardsigmoid_corners(double l, double u, const void *at
 		bpg_corners_add(&c, kink[i], y, y);
 	}
 	bpg_corners_add(&c, u, b, b);
-	if (p->a * u + p->b < -c.err || p->a * l + p->b > 1 + c.err) /* certainly constant */
-		c.err = 0;
 	return c;
 }
 
@@ -79,14 +77,6 @@ static double hardsigmoid_intercept(double s, double l, double u, int side, cons
 	return bpg_corners_intercept(&c, s, side);
 }
 
-static bool hardsigmoid_range(double l, double u, const void *attr, double *lo, double *up)
-{
-	struct bpg_corners c = hardsigmoid_corners(l, u, attr);
-	*lo = fmax(0, bpg_line_below(c.lo[0], c.err, 0, 0));
-	*up = fmin(1, bpg_line_above(c.up[c.n - 1], c.err, 0, 0));
-	return true;
-}
-
 static void hardsigmoid_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	bpg_sample_op(s, "HardSigmoid", 6);
@@ -99,10 +89,9 @@ static void hardsigmoid_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 static const struct bpg_unary hardsigmoid_unary = {
 	.f = hardsigmoid_f,
-	.abs_err = 1e-12,
+	.ulp = 1,
 	.df = hardsigmoid_df,
 	.slopes = hardsigmoid_slopes,
-	.range = hardsigmoid_range,
 	.intercept = hardsigmoid_intercept,
 	.kinks = hardsigmoid_kinks,
 };

@@ -1,12 +1,10 @@
-/* task_product.c - packing of weights, start of walks, and the products of dense nodes and convolutions. */
+/* task_product.c - packing of dense weights, start of walks, and the products of dense nodes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codelets/tasks.h"
 #include "net/const.h"
-
-#define BY_TYPE(wide, call32, call64) ((wide) ? (call64) : (call32))
 
 void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, int64_t rows);
 
@@ -120,30 +118,6 @@ void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short while weights are packed");
 	free(x.element);
 	free(x.row);
-}
-
-void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
-{
-	const struct bpg_arg_pack *a = arg;
-	const struct bpg_conv *v = &a->hop->conv;
-	const float *w = bpg_const_pin_f32(v->weight);
-	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP;
-	int64_t taps = v->kernel[0] * v->kernel[1];
-	float *to = buffer[0];
-
-	if (!w) {
-		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the kernel of a convolution");
-		return;
-	}
-	for (int64_t g = 0; g < v->groups; g++)
-		for (int64_t b = 0; b < groups8; b++)
-			for (int64_t t = 0; t < taps; t++)
-				for (int64_t oc = 0; oc < ocg; oc++)
-					for (int64_t j = 0; j < BPG_GROUP; j++, to++) {
-						int64_t ic = b * BPG_GROUP + j;
-						*to = ic >= icg ? 0
-						      : w[(g * ocg + oc) * v->w_stride[0] + ic * v->w_stride[1] + t / v->kernel[1] * v->w_stride[2] + t % v->kernel[1] * v->w_stride[3]];
-					}
 }
 
 /* ---- start ---- */
@@ -320,14 +294,6 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 
 /* ---- gemm ---- */
 
-/* W: floats, or doubles for a wide tile. */
-static void product(bool wide, int strips, const void *A, int64_t a_strip, const struct bpg_run *run, int runs, const void *W,
-                    void *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
-{
-	BY_TYPE(wide, bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead),
-	        bpg_product_f64(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate));
-}
-
 /* Summed columns [k, end) of the panel's product, in blocks; all but the first add to what is there. */
 static void blocks(const struct bpg_arg_gemm *a, void *const *buffer, int64_t k, int64_t end, int strips, bool add)
 {
@@ -350,7 +316,7 @@ static void blocks(const struct bpg_arg_gemm *a, void *const *buffer, int64_t k,
 			char *C = (char *)buffer[2] + c * BPG_LANES * (int64_t)(wide ? sizeof(double) : sizeof(float));
 			for (int64_t i = 0; wide && i < run.n * BPG_GROUP; i++)
 				exact[i] = w[k * BPG_GROUP + i];
-			product(wide, strips, buffer[1], from, &run, 1, wide ? (const void *)exact : w, C, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), add, more ? &ahead : NULL);
+			bpg_product(wide, strips, buffer[1], from, &run, 1, wide ? (const void *)exact : w, C, to, (int)BPG_MIN(a->c1 - c, (int64_t)BPG_GROUP), add, more ? &ahead : NULL);
 		}
 	}
 }
@@ -391,101 +357,4 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	if (!begun)
 		for (int s = 0; s < a->from.strips; s++)
 			memset(C + s * to * size, 0, (size_t)((a->c1 - a->c0) * BPG_LANES * size));
-}
-
-struct axis_tap {
-	int tap, at;              /* tap of the kernel, output position relative to the window */
-};
-
-/* Taps along one axis through which input position `x` is read from inside the window. */
-static int axis_taps(const struct bpg_conv *v, int axis, int64_t x, const struct bpg_window *f, struct axis_tap *to)
-{
-	int n = 0;
-
-	for (int64_t k = 0; k < v->kernel[axis]; k++) {
-		int64_t p = x + v->pad[axis] - k * v->dilation[axis];
-		if (p < 0 || (v->stride[axis] > 1 && p % v->stride[axis]))
-			continue;
-		p /= v->stride[axis];
-		if (p >= f->lo[axis] && p < f->up[axis])
-			to[n++] = (struct axis_tap){ (int)k, (int)(p - f->lo[axis]) };
-	}
-	return n;
-}
-
-void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
-{
-	const struct bpg_arg_gemm *a = arg;
-	const struct bpg_conv *v = &a->hop->conv;
-	bool wide = a->from.wide;
-	int64_t size = wide ? sizeof(double) : sizeof(float);
-	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
-	int64_t groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP, block = a->hop->block, each = BPG_MAX((int64_t)1, block / ocg);
-	const struct bpg_window *f = &a->from.window, *t = &a->to.window;
-	int64_t from = bpg_columns_in(a->hop->out, f) * BPG_LANES, to = bpg_columns_in(a->hop->in[0], t) * BPG_LANES;
-	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
-	int *tap = malloc((size_t)(taps + 1) * sizeof *tap);
-	struct axis_tap *axis[2] = { malloc((size_t)(v->kernel[0] + 1) * sizeof *axis[0]), malloc((size_t)(v->kernel[1] + 1) * sizeof *axis[0]) };
-
-	int64_t weights = v->groups * groups8 * taps * ocg * BPG_GROUP;
-	double *exact = wide ? malloc((size_t)(weights + 1) * sizeof *exact) : NULL;
-	for (int64_t i = 0; exact && i < weights; i++)
-		exact[i] = ((const float *)buffer[0])[i];
-	const char *kernel = wide ? (const char *)exact : buffer[0];
-	if (a->toll) {
-		struct bpg_arg_relax r = { a->hop, a->from, true, a->hop->under };
-		bpg_task_toll(rt, (void *[]){ buffer[3], buffer[1], buffer[4] }, &r);
-	}
-	if (!run || !tap || !axis[0] || !axis[1] || !kernel) {
-		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
-		goto out;
-	}
-	for (int64_t y = t->lo[0]; y < t->up[0]; y++) {
-		int rows = axis_taps(v, 0, y, f, axis[0]);
-		for (int64_t x = t->lo[1]; x < t->up[1]; x++) {
-			/* The output positions inside the window that read input position (y,x), by tap. */
-			int columns_x = axis_taps(v, 1, x, f, axis[1]), runs = 0;
-			for (int i = 0; i < rows; i++)
-				for (int j = 0; j < columns_x; j++) {
-					tap[runs] = axis[0][i].tap * (int)v->kernel[1] + axis[1][j].tap;
-					run[runs++].a = ((int64_t)axis[0][i].at * (f->up[1] - f->lo[1]) + axis[1][j].at) * v->out_channels;
-				}
-			char *C = (char *)buffer[2] + ((y - t->lo[0]) * (t->up[1] - t->lo[1]) + x - t->lo[1]) * v->in_channels * BPG_LANES * size;
-			for (int64_t g = 0; g < v->groups; g++)
-				for (int64_t b = 0; b < groups8; b++) {
-					const char *W = kernel + (g * groups8 + b) * taps * ocg * BPG_GROUP * size;
-					char *D = C + (g * icg + b * BPG_GROUP) * BPG_LANES * size;
-					int columns = (int)BPG_MIN(icg - b * BPG_GROUP, (int64_t)BPG_GROUP);
-					bool begun = false;
-					/* Blocks are fixed groups of taps (or parts of one), whichever of them lie in the window. */
-					for (int i = 0; i < runs;) {
-						struct bpg_run cut[BPG_BLOCK];
-						int cuts = 0;
-						if (ocg <= block) {
-							int64_t part = tap[i] / each;
-							for (; i < runs && tap[i] / each == part; i++)
-								cut[cuts++] = (struct bpg_run){ run[i].a + g * ocg, tap[i] * ocg, (int)ocg };
-							product(wide, a->from.strips, buffer[1], from, cut, cuts, W, D, to, columns, begun, NULL);
-							begun = true;
-						} else {
-							for (int64_t k = 0; k < ocg; k += block) {
-								cut[0] = (struct bpg_run){ run[i].a + g * ocg + k, tap[i] * ocg + k, (int)BPG_MIN(ocg - k, block) };
-								product(wide, a->from.strips, buffer[1], from, cut, 1, W, D, to, columns, begun, NULL);
-								begun = true;
-							}
-							i++;
-						}
-					}
-					if (!begun)
-						for (int s = 0; s < a->from.strips; s++)
-							memset(D + s * to * size, 0, (size_t)columns * BPG_LANES * size);
-				}
-		}
-	}
-out:
-	free(exact);
-	free(axis[0]);
-	free(axis[1]);
-	free(run);
-	free(tap);
 }

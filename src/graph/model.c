@@ -225,6 +225,8 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 			BPG_TRY_TO(use_terms(ctx, m, &m->node[i]), fail);
 	}
 	BPG_TRY_TO(set_grids(ctx, m), fail);
+	for (int o = 0; o < net->outputs; o++)
+		m->node[net->output[o]].output = true;
 	int depth = 0;
 	for (int i = 0; i < m->nodes; i++) {
 		depth += m->node[i].hop.kind == BPG_HOP_UNARY || m->node[i].hop.kind == BPG_HOP_PLANES;
@@ -300,7 +302,7 @@ static enum standing standing(const struct bpg_model *m, const struct bpg_model_
 	bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
 	if (p.lo_slope != p.up_slope || p.lo_bias != p.up_bias)
 		return MIXED;
-	return p.lo_slope == 0 && x->consumers == 1 ? CONSTANT : SINGLE;
+	return p.lo_slope == 0 && x->consumers == 1 && !x->output ? CONSTANT : SINGLE;
 }
 
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *y, struct bpg_model_node *x)

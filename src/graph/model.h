@@ -24,6 +24,7 @@ struct bpg_model_node {
 	bool columns_set, charged; /* charged: its toll is part of the relaxation of its only consumer */
 	bool sum;                 /* ELEMENT on a grid, all coefficients 1: rows pass unchanged to every operand */
 	bool single;              /* every element depends on at most one input element, no two on the same */
+	bool output;              /* an output of the network */
 	bool exact;               /* its interval is exact on a box: one linear map of a `single` node */
 	bool straight;            /* only linear layers between the inputs and this node */
 	int64_t unstable;         /* elements that needed rows */

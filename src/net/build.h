@@ -53,6 +53,12 @@ enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, str
 /* The node for an output that is a constant: linear, without variable operands. */
 enum bpg_status bpg_pass_constant_output(struct bpg_build *b, const char *tensor, const struct bpg_value *value,
                                          struct bpg_node *v);
+/* Nodes that are spelled out, or split up, before they are imported: *done says that the node has become *out. A tensor
+ * times a gate of itself (Gelu, Swish, ...), and PRelu with a slope per element. */
+enum bpg_status bpg_pass_gate(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
+                              const char *tensor, struct bpg_value *out, bool *done);
+enum bpg_status bpg_pass_prelu(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
+                               const char *tensor, struct bpg_value *out, bool *done);
 /* Drops nodes that no output needs; keeps inputs. */
 enum bpg_status bpg_pass_dead(struct bpg_ctx *ctx, struct bpg_net *net);
 

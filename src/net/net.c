@@ -130,6 +130,12 @@ static enum bpg_status settle(struct bpg_build *b, const struct bpg_node *v, con
 enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const struct bpg_layer *layer, int nin,
                                const struct bpg_value *const *in, const char *tensor, struct bpg_value *out)
 {
+	bool done;
+	BPG_TRY(bpg_pass_gate(b, im, nin, in, tensor, out, &done));
+	if (!done)
+		BPG_TRY(bpg_pass_prelu(b, im, nin, in, tensor, out, &done));
+	if (done)
+		return BPG_OK;
 	struct bpg_node v = { .layer = layer, .name = im->name, .op = im->op, .nin = nin };
 	v.in = bpg_arena_alloc(b->net->arena, (size_t)nin, sizeof *v.in);
 	if (!v.in)

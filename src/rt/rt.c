@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <starpu.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -106,14 +107,35 @@ static void *watch(void *arg)
 
 /* ---- start and stop ---- */
 
-static bool known_scheduler(const char *name)
+/* StarPU's idle workers spin. Where there are no more cores than workers they keep the thread that plans the next tasks
+ * (and everybody else's) off the processor for a whole slice, so a worker that finds nothing to do steps aside. */
+static struct starpu_sched_policy policy;
+static struct starpu_task *(*policy_pop)(unsigned ctx);
+
+static struct starpu_task *pop_or_yield(unsigned ctx)
+{
+	struct starpu_task *task = policy_pop(ctx);
+
+	if (!task)
+		sched_yield();
+	return task;
+}
+
+/* The named scheduler with the yield put in; null: there is none of that name. */
+static struct starpu_sched_policy *find_policy(const char *name)
 {
 	struct starpu_sched_policy **p = starpu_sched_get_predefined_policies();
 
 	for (; p && *p; p++)
-		if ((*p)->policy_name && !strcmp((*p)->policy_name, name))
-			return true;
-	return false;
+		if ((*p)->policy_name && !strcmp((*p)->policy_name, name)) {
+			policy = **p;
+			if (policy.pop_task) {
+				policy_pop = policy.pop_task;
+				policy.pop_task = pop_or_yield;
+			}
+			return &policy;
+		}
+	return NULL;
 }
 
 enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *options, struct bpg_rt **out)
@@ -130,7 +152,10 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	rt->options = *options;
 	if (sched && !*sched)
 		sched = NULL;
-	if (sched && !known_scheduler(sched)) {
+	if (!sched)
+		sched = "lws";
+	struct starpu_sched_policy *chosen = find_policy(sched);
+	if (!chosen) {
 		free(rt);
 		return bpg_fail(ctx, BPG_EUSAGE, "STARPU_SCHED: unknown scheduler '%s'; known are eager, lws, prio, dmda, dmdas and others", sched);
 	}
@@ -146,7 +171,8 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	conf.catch_signals = 0;
 	conf.ncuda = 0;
 	conf.nopencl = 0;
-	conf.sched_policy_name = rt->scheduler = sched ? sched : "lws";
+	conf.sched_policy = chosen;
+	rt->scheduler = chosen->policy_name;
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
 	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20);

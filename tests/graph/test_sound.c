@@ -426,18 +426,87 @@ static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
 	bpg_net_free(net);
 }
 
-START_TEST(test_random)
+static void start(struct bpg_ctx **ctx, struct bpg_rt **rt)
 {
 	struct bpg_rt_options two = { .workers = 2, .owners = 1 };
-	struct bpg_ctx *ctx = bpg_ctx_new();
+
+	*ctx = bpg_ctx_new();
+	REQUIRE(!bpg_rt_start(*ctx, &two, rt), "%s", bpg_ctx_message(*ctx));
+}
+
+START_TEST(test_random)
+{
+	struct bpg_ctx *ctx;
 	const char *seed = getenv("BPG_SEED");
 	struct bpg_rt *rt;
 
-	REQUIRE(!bpg_rt_start(ctx, &two, &rt), "%s", bpg_ctx_message(ctx));
+	start(&ctx, &rt);
 	if (seed && _i == 0)
 		try_net(ctx, rt, strtoull(seed, NULL, 10));
 	for (int n = 0; n < NETS && !seed; n++)
 		try_net(ctx, rt, 1000 + (uint64_t)(_i * NETS + n));
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+/* ---- what random networks have found ---- */
+
+/* A pre-activation that is an output too: its rows need the columns that its ReLU does not. */
+START_TEST(test_output_before_relu)
+{
+	static const float W[] = { 1, -1 }, zero[] = { 0, 0 }, one[] = { 1, 1 };
+	struct bpg_region box = { .n = 1, .lo = (double[]){ 1 }, .up = (double[]){ 2 } };
+	struct bpg_ctx *ctx;
+	struct bpg_rt *rt;
+	struct bpg_net *net;
+	struct build b;
+
+	start(&ctx, &rt);
+	build_start(&b, 1);
+	int z = build_dense(&b, build_vector(&b, 1), 2, W, zero), y = build_dense(&b, build_unary(&b, "Relu", z), 1, one, zero);
+	build_output(&b, z);
+	build_output(&b, y);
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	for (int method = BPG_METHOD_IBP; method <= BPG_METHOD_CROWN; method++) {
+		struct bpg_bound_options o = outcome_options((enum bpg_method)method, true);
+		struct bpg_question_row row = { .n = 3, .index = (int64_t[]){ 0, 1, 2 }, .coef = (double[]){ 1, 1, 1 } }; /* x - x + x */
+		struct outcome out;
+		REQUIRE(!outcome_run(&out, ctx, rt, net, &box, &o, &row, 1), "%s", bpg_ctx_message(ctx));
+		REQUIRE(out.lower[0] <= 1 && out.upper[0] >= 2, "%s: [%.17g, %.17g]", method_name[method], out.lower[0], out.upper[0]);
+		outcome_fini(&out);
+	}
+	bpg_net_free(net);
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+/* Nothing but linear layers over a ball: the walk of interval rows ends at the input, too. */
+START_TEST(test_linear_on_ball)
+{
+	static const float W[] = { 3, 4 }, zero[] = { 0 };
+	struct bpg_region ball = { .norm = _i ? BPG_NORM_2 : BPG_NORM_1, .ball = true, .n = 2, .lo = (double[]){ -1, -1 }, .up = (double[]){ 1, 1 },
+		                   .center = (double[]){ 0, 0 }, .radius = 1 };
+	double most = _i ? 5 : 4;
+	struct bpg_ctx *ctx;
+	struct bpg_rt *rt;
+	struct bpg_net *net;
+	struct build b;
+
+	start(&ctx, &rt);
+	build_start(&b, 1);
+	build_output(&b, build_dense(&b, build_vector(&b, 2), 1, W, zero));
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	for (int method = BPG_METHOD_IBP; method <= BPG_METHOD_CROWN; method++) {
+		struct bpg_bound_options o = outcome_options((enum bpg_method)method, true);
+		struct outcome out;
+		REQUIRE(!outcome_run(&out, ctx, rt, net, &ball, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+		REQUIRE(out.lower[0] <= -most && out.upper[0] >= most, "%s: [%.17g, %.17g]", method_name[method], out.lower[0], out.upper[0]);
+		REQUIRE(out.upper[0] <= most * (1 + 1e-12), "%s: %.17g is too wide", method_name[method], out.upper[0]);
+		outcome_fini(&out);
+	}
+	bpg_net_free(net);
 	bpg_rt_stop(rt);
 	bpg_ctx_free(ctx);
 }
@@ -450,6 +519,8 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, test_random, 0, GROUPS);
+	tcase_add_test(t, test_output_before_relu);
+	tcase_add_loop_test(t, test_linear_on_ball, 0, 2);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

@@ -44,12 +44,12 @@ static void try_product(bool wide)
 	int64_t K = 1 + below(300), a_strip = (K + below(3)) * BPG_LANES, c_strip = (BPG_GROUP + below(3)) * BPG_LANES;
 	bool accumulate = below(2);
 	struct bpg_run run[4];
-	float *W = get(K * BPG_GROUP, sizeof *W), *A32 = get(strips * a_strip, sizeof *A32), *C32 = get(strips * c_strip, sizeof *C32);
-	struct bpg_ahead ahead = { A32, W, 4 };
-	double *A = get(strips * a_strip, sizeof *A), *C = get(strips * c_strip, sizeof *C), *before = get(strips * c_strip, sizeof *before);
+	float *W32 = get(K * BPG_GROUP, sizeof *W32), *A32 = get(strips * a_strip, sizeof *A32), *C32 = get(strips * c_strip, sizeof *C32);
+	struct bpg_ahead ahead = { A32, W32, 4 };
+	double *W = get(K * BPG_GROUP, sizeof *W), *A = get(strips * a_strip, sizeof *A), *C = get(strips * c_strip, sizeof *C), *before = get(strips * c_strip, sizeof *before);
 
 	for (int64_t i = 0; i < K * BPG_GROUP; i++)
-		W[i] = value();
+		W32[i] = value(), W[i] = W32[i] * (1 + uniform(-1, 1) * 0x1p-26); /* doubles that are no floats */
 	for (int64_t i = 0; i < strips * a_strip; i++)
 		A[i] = A32[i] = value();
 	for (int64_t i = 0; i < strips * c_strip; i++)
@@ -63,7 +63,7 @@ static void try_product(bool wide)
 	if (wide)
 		bpg_product_f64(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate);
 	else
-		bpg_product_f32(strips, A32, a_strip, run, runs, W, C32, c_strip, columns, accumulate, below(2) ? &ahead : NULL);
+		bpg_product_f32(strips, A32, a_strip, run, runs, W32, C32, c_strip, columns, accumulate, below(2) ? &ahead : NULL);
 
 	for (int64_t i = 0; i < strips * c_strip; i++) {
 		int64_t s = i / c_strip, j = i % c_strip / BPG_LANES, lane = i % BPG_LANES;
@@ -79,11 +79,11 @@ static void try_product(bool wide)
 		for (int r = 0; r < runs; r++)
 			for (int k = 0; k < run[r].n; k++) {
 				int64_t at = s * a_strip + (run[r].a + k) * BPG_LANES + lane;
-				float w = W[(run[r].w + k) * BPG_GROUP + j];
-				sum32 = fmaf(w, A32[at], sum32);
+				double w = wide ? W[(run[r].w + k) * BPG_GROUP + j] : W32[(run[r].w + k) * BPG_GROUP + j];
+				sum32 = fmaf((float)w, A32[at], sum32);
 				sum64 = fma(w, A[at], sum64);
-				exact += (long double)w * A[at];
-				gross += fabsl((long double)w * A[at]);
+				exact += w * (long double)A[at];
+				gross += fabsl(w * (long double)A[at]);
 			}
 		double unit = wide ? BPG_U64 : BPG_U32, tiny = wide ? 0x1p-1070 : total * 0x1p-149;
 		double must = wide ? (accumulate ? before[i] + sum64 : sum64) : (double)(accumulate ? (float)before[i] + sum32 : sum32);
@@ -95,7 +95,7 @@ static void try_product(bool wide)
 		REQUIRE(fabsl(got - exact) <= bpg_gamma(total + 1, unit) * gross + tiny, "%s: error %.3Lg is more than gamma_%d allows, %.3Lg", bpg_kernel_name(),
 		              fabsl(got - exact), total + 1, bpg_gamma(total + 1, unit) * gross + tiny);
 	}
-	free(W), free(A32), free(C32), free(A), free(C), free(before);
+	free(W), free(W32), free(A32), free(C32), free(A), free(C), free(before);
 }
 
 START_TEST(test_product)
@@ -233,7 +233,7 @@ static int64_t column_of(const struct tile *t, int64_t element)
 static void check_charge(const char *what, double got, double before, long double must)
 {
 	REQUIRE(got - before >= must * (1 - 1e-9) - 1e-14, "%s: charged %.17g, must be %.17Lg", what, got - before, must);
-	REQUIRE(got - before <= must * 1.01L + 1e-12L, "%s: charged %.17g, needed %.17Lg only", what, got - before, must);
+	REQUIRE(got - before <= must * 1.01L + 1e-9L, "%s: charged %.17g, needed %.17Lg only", what, got - before, must);
 }
 
 static double *draw_fields(int64_t n)
@@ -269,9 +269,23 @@ static void try_relax(void)
 
 	for (int64_t i = 0; i < BPG_PLANE_FIELDS * places; i++)
 		planes[i] = i / places <= BPG_SLOPE_UP ? (float)uniform(-1, 1) : i / places <= BPG_TIMES_OLD_UP ? uniform(-1, 1) : uniform(0, 1e-3);
-	bpg_task_relax(NULL, (void *[]){ planes, t.data, t.state }, &a);
+	/* Half of the time a second tile is added first. */
+	struct tile other;
+	double *f = draw_fields(k.n);
+	bool join = below(2);
+	tile_init(&other, &k, t.view.window, t.view.strips, wide);
+	if (join)
+		bpg_task_add_relax(NULL, (void *[]){ planes, t.data, t.state, f, other.data }, &a);
+	else
+		bpg_task_relax(NULL, (void *[]){ planes, t.data, t.state }, &a);
 	for (int64_t r = 0; r < t.rows; r++) {
 		long double p = before[BPG_P * t.rows + r], size = fabsl(p), slack = 0;
+
+		for (int64_t c = 0; join && c < t.columns; c++) {
+			double *v = &t.exact[r * t.columns + c], sum = *v + other.exact[r * t.columns + c];
+			*v = wide ? sum : (double)(float)sum;
+			slack += fabsl((long double)*v) * (wide ? BPG_U64 : BPG_U32) * f[BPG_RADIUS * k.n + element_of(&t, c)];
+		}
 
 		for (int64_t c = 0; c < t.columns; c++) {
 			int64_t at = bpg_columns_place(&k, element_of(&t, c));
@@ -292,7 +306,7 @@ static void try_relax(void)
 		else
 			REQUIRE(charged == before[BPG_SLACK * t.rows + r], "relax: slack moves although it is off");
 	}
-	free(planes), free(before), tile_fini(&t), columns_fini(&k);
+	free(planes), free(f), free(before), tile_fini(&other), tile_fini(&t), columns_fini(&k);
 }
 
 static void try_toll(void)
