@@ -9,8 +9,11 @@
 #include "bab/decide.h"
 #include "base/options.h"
 #include "graph/crown.h"
+#include "codelets/kernel.h"
+#include "graph/dot.h"
 #include "graph/fill.h"
 #include "report/output.h"
+#include "report/plan.h"
 #include "report/result.h"
 #include "spec/question.h"
 
@@ -23,6 +26,7 @@ struct run {
 	struct bpg_bound_options bound;
 	struct bpg_result *r;
 	double deadline;
+	FILE *dot;
 };
 
 static void set_bound_options(struct run *x)
@@ -44,6 +48,28 @@ static void set_bound_options(struct run *x)
 	};
 }
 
+/* The rows of a question without a property; null: the outputs themselves. */
+static enum bpg_status question_rows(struct run *x, struct bpg_question_row **rows, int64_t *count)
+{
+	const struct bpg_question *q = x->q;
+	int64_t n = x->net->out_count, *index;
+
+	*rows = NULL;
+	*count = q->C ? q->rows : n;
+	if (!q->C)
+		return BPG_OK;
+	index = bpg_arena_alloc(x->r->arena, (size_t)n + 1, sizeof *index);
+	*rows = bpg_arena_alloc(x->r->arena, (size_t)q->rows + 1, sizeof **rows);
+	if (!*rows || !index)
+		return bpg_nomem(x->ctx, "the rows asked");
+	for (int64_t j = 0; j < n; j++)
+		index[j] = j;
+	for (int64_t i = 0; i < q->rows; i++)
+		(*rows)[i] = (struct bpg_question_row){ .n = (int)n, .index = index, .coef = q->C + i * n, .offset = q->d[i],
+			                                .coef_err = q->C_err ? q->C_err + i * n : NULL, .offset_err = q->d_err ? q->d_err[i] : 0 };
+	return BPG_OK;
+}
+
 /* Bounds of the rows of a question without a property. */
 static enum bpg_status bounds(struct run *x)
 {
@@ -53,7 +79,7 @@ static enum bpg_status bounds(struct run *x)
 	double *lo, *up;
 	enum bpg_status st;
 
-	r->rows = x->q->C ? x->q->rows : x->net->out_count;
+	BPG_TRY(question_rows(x, &row, &r->rows));
 	lo = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *lo);
 	up = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *up);
 	if (!lo || !up)
@@ -62,19 +88,8 @@ static enum bpg_status bounds(struct run *x)
 	r->upper = up;
 	for (int64_t i = 0; i < r->rows; i++)
 		lo[i] = -INFINITY, up[i] = INFINITY;
-	if (x->q->C) {
-		int64_t n = x->net->out_count, *index = bpg_arena_alloc(r->arena, (size_t)n + 1, sizeof *index);
-		row = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *row);
-		if (!row || !index)
-			return bpg_nomem(x->ctx, "the rows asked");
-		for (int64_t j = 0; j < n; j++)
-			index[j] = j;
-		for (int64_t i = 0; i < r->rows; i++)
-			row[i] = (struct bpg_question_row){ .n = (int)n, .index = index, .coef = x->q->C + i * n, .offset = x->q->d[i],
-				                            .coef_err = x->q->C_err ? x->q->C_err + i * n : NULL,
-				                            .offset_err = x->q->d_err ? x->q->d_err[i] : 0 };
-	}
 	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &x->bound, &m));
+	m->dot = x->dot;
 	double start = bpg_now();
 	st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
 	r->seconds.bound = bpg_now() - start;
@@ -102,6 +117,54 @@ static void finish(struct run *x)
 	r->workers = bpg_rt_workers(x->rt);
 	r->scheduler = bpg_arena_str(r->arena, bpg_rt_scheduler(x->rt));
 	r->seconds.total = bpg_now() - bpg_process_start();
+}
+
+/* Rows and region that a plan is made for: those of the question, or of the first disjunct of a property. */
+static enum bpg_status plan(struct run *x, struct bpg_plan *to)
+{
+	const struct bpg_disjunct *d = x->q->spec && x->q->spec->disjuncts ? &x->q->spec->disjunct[0] : NULL;
+	struct bpg_region of_property = { 0 };
+	struct bpg_question_row *row = NULL;
+	struct bpg_model *m = NULL;
+	int64_t count;
+	enum bpg_status st;
+
+	if (x->q->spec && (!d || !d->rows))
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s: nothing to plan: the property asks for no bounds", x->q->spec->path);
+	if (d) {
+		of_property = (struct bpg_region){ .n = d->box->n, .lo = d->box->lo, .up = d->box->up };
+		count = d->rows;
+		row = bpg_arena_alloc(x->r->arena, (size_t)count + 1, sizeof *row);
+		if (!row)
+			return bpg_nomem(x->ctx, "the rows asked");
+		bpg_decide_rows(d, row);
+		x->bound.sides = 1;
+	} else {
+		BPG_TRY(question_rows(x, &row, &count));
+	}
+	double *lo = bpg_arena_alloc(x->r->arena, (size_t)count + 1, sizeof *lo), *up = bpg_arena_alloc(x->r->arena, (size_t)count + 1, sizeof *up);
+	if (!lo || !up)
+		return bpg_nomem(x->ctx, "the rows asked");
+	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, d ? &of_property : x->q->region, &x->bound, &m));
+	m->dry = true;
+	m->dot = x->dot;
+	st = bpg_bounds(x->ctx, m, row, count, lo, up);
+	if (!st)
+		st = bpg_result_fill(x->ctx, x->r, m, false);
+	if (!st)
+		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .traffic_bytes = m->traffic, .tasks = m->planned,
+			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
+			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt)) };
+	bpg_model_free(m);
+	return st;
+}
+
+static enum bpg_status decide(struct run *x)
+{
+	struct bpg_decide d = { .ctx = x->ctx, .net = x->net, .spec = x->q->spec, .rt = x->rt, .bound = x->bound, .attack = x->o->attack == BPG_ATTACK_ON,
+		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r };
+
+	return bpg_decide(&d);
 }
 
 static const char *node_name(const void *arg, int node)
@@ -169,8 +232,9 @@ static enum bpg_status start(struct run *x)
 	return bpg_rt_start(x->ctx, &rt, &x->rt);
 }
 
-enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
-                        struct bpg_result **result)
+/* Everything around the work: options, result, runtime, files. `to` set: a plan is made in place of a run. */
+static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
+                             struct bpg_plan *to, struct bpg_result **result)
 {
 	struct bpg_options defaults;
 	struct run x = { .ctx = ctx, .net = net, .q = q, .o = options };
@@ -193,24 +257,29 @@ enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const st
 	x.r->seconds.load = bpg_now() - bpg_process_start();
 	if (x.o->timeout > 0)
 		x.deadline = bpg_process_start() + x.o->timeout;
-	BPG_TRY_TO(start(&x), out);
-	if (q->spec) {
-		struct bpg_decide d = { .ctx = ctx, .net = net, .spec = q->spec, .rt = x.rt, .bound = x.bound, .attack = x.o->attack == BPG_ATTACK_ON,
-			                .seed = (uint64_t)x.o->seed, .layer_bounds = x.o->layer_bounds, .result = x.r };
-		st = bpg_decide(&d);
-	} else {
-		st = bounds(&x);
+	if (x.o->dot) {
+		BPG_TRY_TO(bpg_output_open(ctx, x.o->dot, &x.dot), out);
+		bpg_dot_begin(x.dot);
 	}
-	if (!st && x.r->verdict == BPG_VERDICT_TIMEOUT && !(x.deadline > 0 && bpg_now() >= x.deadline))
-		x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
-	if (!st)
-		finish(&x);
-	if (!st && x.o->trace)
-		st = write_trace(&x);
-	if (x.o->verbose && !x.o->quiet)
-		print_stats(&x);
-	if (x.rt != held)
-		bpg_rt_stop(x.rt);
+	st = start(&x);
+	if (!st) {
+		st = to ? plan(&x, to) : q->spec ? decide(&x) : bounds(&x);
+		if (!st && x.r->verdict == BPG_VERDICT_TIMEOUT && !(x.deadline > 0 && bpg_now() >= x.deadline))
+			x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
+		if (!st)
+			finish(&x);
+		if (!st && x.o->trace)
+			st = write_trace(&x);
+		if (x.o->verbose && !x.o->quiet)
+			print_stats(&x);
+		if (x.rt != held)
+			bpg_rt_stop(x.rt);
+	}
+	if (x.dot) {
+		bpg_dot_end(x.dot);
+		enum bpg_status closed = bpg_output_close(ctx, x.o->dot, x.dot, !st);
+		st = st ? st : closed;
+	}
 out:
 	bpg_options_fini(&defaults);
 	if (st)
@@ -218,4 +287,16 @@ out:
 	else
 		*result = x.r;
 	return st;
+}
+
+enum bpg_status bpg_run(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
+                        struct bpg_result **result)
+{
+	return whole(ctx, net, q, options, NULL, result);
+}
+
+enum bpg_status bpg_plan_make(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
+                              struct bpg_plan *plan, struct bpg_result **result)
+{
+	return whole(ctx, net, q, options, plan, result);
 }

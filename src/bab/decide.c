@@ -17,8 +17,7 @@ static bool box_empty(const struct bpg_box *b)
 	return false;
 }
 
-/* Rows of a disjunct as questions; the bound that refutes row k is lower[k] > 0, or >= 0 where the row is strict. */
-static void questions(const struct bpg_disjunct *d, struct bpg_question_row *q)
+void bpg_decide_rows(const struct bpg_disjunct *d, struct bpg_question_row *q)
 {
 	for (int r = 0; r < d->rows; r++)
 		q[r] = (struct bpg_question_row){ .n = d->row[r].n, .index = d->row[r].index, .coef = d->row[r].coef, .coef_err = d->row[r].coef_err,
@@ -55,8 +54,10 @@ static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t la
 	if (!row)
 		return bpg_nomem(x->ctx, "the rows of the property");
 	for (int64_t i = first; i < last; at += x->spec->disjunct[i++].rows)
-		questions(&x->spec->disjunct[i], row + at);
+		bpg_decide_rows(&x->spec->disjunct[i], row + at);
 	st = bpg_model_new(x->ctx, x->net, x->rt, &region, &x->bound, &m);
+	if (!st)
+		m->dot = x->dot;
 	if (!st)
 		st = bpg_bounds(x->ctx, m, row, rows, lower, upper);
 	if (!st) {

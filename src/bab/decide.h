@@ -14,11 +14,15 @@ struct bpg_decide {
 	struct bpg_bound_options bound;
 	bool attack;
 	uint64_t seed;
+	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */
 };
 
 /* `unsat` only when every disjunct is refuted by sound bounds: its box is empty, or a row cannot hold. */
+/* Rows of a disjunct as questions; row k is refuted by lower[k] > 0, or >= 0 where it is strict. */
+void bpg_decide_rows(const struct bpg_disjunct *d, struct bpg_question_row *row);
+
 enum bpg_status bpg_decide(struct bpg_decide *d);
 
 #endif

@@ -15,6 +15,11 @@ int cmd_verify(int argc, char **argv);
 
 /* Prints "bpgraph: message" and gives EXIT_ERROR; with BPG_OK nothing and EXIT_DONE. */
 int cmd_end(const struct bpg_ctx *ctx, enum bpg_status st);
+struct bpg_net;
+struct bpg_options;
+struct bpg_question;
+/* The question of the property file (null: none) or of the region options; says so when nobody chose a region. */
+enum bpg_status cmd_question(struct bpg_ctx *ctx, const struct bpg_options *o, const char *property, const struct bpg_net *net, struct bpg_question **q);
 /* "Usage" of a command. */
 void cmd_help(const char *name);
 

@@ -1,8 +1,11 @@
 /* cmd_plan.c - what a run would do. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "net/net.h"
+#include "report/plan.h"
 
 int cmd_plan(int argc, char **argv)
 {
@@ -13,12 +16,28 @@ int cmd_plan(int argc, char **argv)
 	bool help;
 
 	bpg_options_init(&o);
-	enum bpg_status st = opt_parse(ctx, "plan", BPG_COMMAND_PLAN, argc, argv, &o, 1, 2, file, &files, &help);
-	if (!st && help)
+	struct bpg_net *net = NULL;
+	struct bpg_question *q = NULL;
+	struct bpg_result *r = NULL;
+	struct bpg_plan plan;
+	enum bpg_status st;
+
+	BPG_TRY_TO(opt_parse(ctx, "plan", BPG_COMMAND_PLAN, argc, argv, &o, 1, 2, file, &files, &help), out);
+	if (help) {
 		cmd_help("plan");
-	else if (!st)
-		st = bpg_fail(ctx, BPG_EUNSUPPORTED, "plans are not built yet");
+		goto out;
+	}
+	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
+	BPG_TRY_TO(cmd_question(ctx, &o, files > 1 ? file[1] : NULL, net, &q), out);
+	BPG_TRY_TO(bpg_plan_make(ctx, net, q, &o, &plan, &r), out);
+	st = o.json ? bpg_plan_json(ctx, &plan, o.json) : BPG_OK;
+	if (!st && !(o.json && !strcmp(o.json, "-")))
+		st = bpg_plan_text(ctx, &plan);
+out:;
 	int code = cmd_end(ctx, st);
+	bpg_result_free(r);
+	bpg_question_free(q);
+	bpg_net_close(net);
 	bpg_options_fini(&o);
 	bpg_ctx_free(ctx);
 	return code;

@@ -46,7 +46,7 @@ static enum bpg_status write_result(struct bpg_ctx *ctx, const struct bpg_option
 	return BPG_OK;
 }
 
-static enum bpg_status ask(struct bpg_ctx *ctx, const struct bpg_options *o, const char *property, const struct bpg_net *net,
+enum bpg_status cmd_question(struct bpg_ctx *ctx, const struct bpg_options *o, const char *property, const struct bpg_net *net,
                            struct bpg_question **q)
 {
 	if (property) {
@@ -94,7 +94,7 @@ int cmd_run(int argc, char **argv)
 		say_idle();
 	bpg_options_cancel(&o, &cancelled);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
-	BPG_TRY_TO(ask(ctx, &o, file[1], net, &q), out);
+	BPG_TRY_TO(cmd_question(ctx, &o, file[1], net, &q), out);
 	BPG_TRY_TO(bpg_run(ctx, net, q, &o, &r), out);
 	BPG_TRY_TO(write_result(ctx, &o, r), out);
 	code = bpg_result_exit(r);

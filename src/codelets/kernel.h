@@ -46,5 +46,7 @@ static inline void bpg_product(bool wide, int strips, const void *A, int64_t a_s
 
 /* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */
 const char *bpg_kernel_name(void);
+/* Its rate on one core in GFLOP/s, for estimates: a round figure, not a measurement of this machine. */
+double bpg_kernel_rate(void);
 
 #endif

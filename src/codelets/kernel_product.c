@@ -288,6 +288,11 @@ const char *bpg_kernel_name(void)
 	return chosen.name;
 }
 
+double bpg_kernel_rate(void)
+{
+	return chosen.f32_two ? 140 : strcmp(chosen.name, "avx2") ? 4 : 80;
+}
+
 void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct bpg_run *run, int runs, const float *W,
                      float *C, int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead)
 {

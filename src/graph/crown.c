@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/dot.h"
 #include "graph/lower.h"
 
 /* ---- which elements need rows ---- */
@@ -55,6 +56,18 @@ static bool has_nonlinear_reader(const struct bpg_model *m, const struct bpg_mod
 
 /* ---- stages ---- */
 
+/* Adds a wave to what the plan says: bytes, work, traffic. */
+static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
+{
+	for (int o = 0; o < m->options.owners; o++)
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[o]);
+	for (int64_t i = 0; i < w->steps; i++) {
+		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
+		m->planned += w->step[i].kind != BPG_STEP_FREE;
+	}
+	m->traffic += bpg_wave_traffic(m, s, w);
+}
+
 static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s)
 {
 	struct bpg_wave wave = { 0 };
@@ -63,7 +76,7 @@ static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struc
 
 	if (!st)
 		st = bpg_stage_wave_size(ctx, m, s, &size);
-	for (int t = 0; !st && t < s->tiles; t++) {
+	for (int t = 0; !st && !m->dry && t < s->tiles; t++) {
 		struct bpg_tile *tile = &s->tile[t];
 		tile->result_t = bpg_tensor_new(m->rt, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->result, tile->result, tile->owner);
 		if (!tile->result_t)
@@ -71,8 +84,12 @@ static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struc
 	}
 	for (int t = 0; !st && t < s->tiles; t += size) {
 		st = bpg_wave_plan(ctx, m, s, t, BPG_MIN(size, s->tiles - t), &wave);
-		m->most_bytes = BPG_MAX(m->most_bytes, m->fixed_bytes + wave.most_bytes);
-		if (!st)
+		if (st)
+			break;
+		account(m, s, &wave);
+		if (m->dot)
+			bpg_wave_dot(m, s, &wave, m->dot);
+		if (!m->dry)
 			st = bpg_lower_wave(ctx, m, s, &wave);
 	}
 	enum bpg_status waited = bpg_rt_wait(m->rt, ctx);
@@ -140,7 +157,8 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		goto out;
 	BPG_TRY_TO(bpg_stage_rows(ctx, m, arena, v->id, element, count, false, &stage), out);
 	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
-	st = tighten(ctx, m, v, &stage);
+	if (!m->dry)
+		st = tighten(ctx, m, v, &stage);
 out:
 	bpg_arena_free(arena);
 	return st;
@@ -245,7 +263,7 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	rows_from_intervals(m, row, count, lower, upper);
 	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
 	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
-	for (int t = 0; t < stage.tiles; t++) {
+	for (int t = 0; !m->dry && t < stage.tiles; t++) {
 		const struct bpg_tile *tile = &stage.tile[t];
 		int64_t first = tile->row - row;
 		for (int i = 0; i < tile->count; i++) {

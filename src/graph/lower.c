@@ -183,7 +183,7 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 	v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
 	if (!v->planes_t)
 		return bpg_nomem(ctx, "the planes of a node");
-	m->fixed_bytes += bytes;
+	m->fixed_bytes[0] += bytes;
 	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
 	static const enum bpg_access mode[3] = { BPG_READ, BPG_READ, BPG_WRITE };
 	return submit(m, BPG_TASK_PLANES, bpg_task_planes, &a, sizeof a, 3, t, mode, m->nodes, v->id, -1, 0);
@@ -191,55 +191,63 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 
 /* ---- weights ---- */
 
-static enum bpg_status pack_dense(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+static int64_t panel_columns(const struct bpg_model_node *v, int panel)
+{
+	return BPG_MIN(v->panel_width, bpg_columns_places(v->hop.in[0]) - panel * v->panel_width);
+}
+
+static size_t panel_bytes(const struct bpg_model_node *v, int panel)
+{
+	if (v->hop.kind == BPG_HOP_DENSE) {
+		int64_t columns = (panel_columns(v, panel) + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
+		return (size_t)BPG_MAX(columns * bpg_columns_places(v->hop.out), (int64_t)1) * sizeof(float);
+	}
+	const struct bpg_conv *c = &v->hop.conv;
+	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
+	return (size_t)(c->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * ocg) * sizeof(float);
+}
+
+/* The cut of a node's weights: panels of fixed width, dealt to the owners in turn. */
+static enum bpg_status cut_panels(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
 	int64_t N = bpg_columns_places(v->hop.in[0]), K = bpg_columns_places(v->hop.out);
 	int64_t width = m->options.panel > 0 ? (m->options.panel + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP : PANEL_COLUMNS;
-	struct bpg_arg_pack a = { .hop = &v->hop };
-	enum bpg_access mode[PANELS_A_TASK];
 
-	if (m->options.panel <= 0 && K <= 2 * BPG_BLOCK)
+	if (v->hop.kind == BPG_HOP_CONV)
+		width = BPG_MAX(N, (int64_t)1);
+	else if (m->options.panel <= 0 && K <= 2 * BPG_BLOCK)
 		width *= 2; /* a task should be worth its submission */
-	while (width > 16 && (size_t)(width * K) * sizeof(float) > panel_bytes_most)
+	while (v->hop.kind == BPG_HOP_DENSE && width > 16 && (size_t)(width * K) * sizeof(float) > panel_bytes_most)
 		width = (width / 2 + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
-	v->panel_width = a.width = width;
-	v->panel = bpg_arena_alloc(m->arena, (size_t)(N / width + 2), sizeof *v->panel);
+	v->panel_width = width;
+	v->panels = (int)BPG_MAX((N + width - 1) / width, (int64_t)1); /* one even where no column is left: the walk goes on */
+	v->panel = bpg_arena_alloc(m->arena, (size_t)v->panels, sizeof *v->panel);
 	if (!v->panel)
 		return bpg_nomem(ctx, "packed weights");
 	m->plan_hash = bpg_hash(m->plan_hash, (int64_t[]){ v->id, width, N, K }, 4 * sizeof(int64_t));
-	for (int64_t c = 0; c < N || c == 0; c += width) { /* one even where no column is left: the walk goes on */
-		int64_t columns = (BPG_MIN(width, N - c) + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
-		size_t bytes = (size_t)BPG_MAX(columns * K, (int64_t)1) * sizeof(float);
-		v->panel[v->panels] = bpg_tensor_new(m->rt, bytes, NULL, v->panels % m->options.owners);
-		if (!v->panel[v->panels++])
-			return bpg_nomem(ctx, "packed weights");
-		m->fixed_bytes += bytes;
-	}
-	for (int i = 0; i < PANELS_A_TASK; i++)
-		mode[i] = BPG_WRITE;
-	for (int p = 0; p < v->panels; p += PANELS_A_TASK) {
-		int n = BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
-		a.c0 = p * width;
-		a.c1 = BPG_MIN(N, (p + n) * width);
-		BPG_TRY(submit(m, BPG_TASK_GATHER, bpg_task_pack_dense, &a, sizeof a, n, v->panel + p, mode, 2 * m->nodes, v->id, p, 0));
-	}
+	for (int p = 0; p < v->panels; p++)
+		m->fixed_bytes[p % m->options.owners] += panel_bytes(v, p);
 	return BPG_OK;
 }
 
-static enum bpg_status pack_conv(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+static enum bpg_status pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
-	const struct bpg_conv *c = &v->hop.conv;
-	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
-	size_t bytes = (size_t)(c->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * ocg) * sizeof(float);
-	struct bpg_arg_pack a = { .hop = &v->hop };
-	static const enum bpg_access mode[1] = { BPG_WRITE };
+	struct bpg_arg_pack a = { .hop = &v->hop, .width = v->panel_width };
+	enum bpg_access mode[PANELS_A_TASK];
 
-	v->panel = bpg_arena_alloc(m->arena, 1, sizeof *v->panel);
-	if (!v->panel || !(v->panel[0] = bpg_tensor_new(m->rt, bytes, NULL, 0)))
-		return bpg_nomem(ctx, "packed weights");
-	v->panels = 1;
-	m->fixed_bytes += bytes;
-	return submit(m, BPG_TASK_GATHER, bpg_task_pack_conv, &a, sizeof a, 1, v->panel, mode, 2 * m->nodes, v->id, 0, 0);
+	for (int i = 0; i < PANELS_A_TASK; i++)
+		mode[i] = BPG_WRITE;
+	for (int p = 0; p < v->panels; p++)
+		if (!(v->panel[p] = bpg_tensor_new(m->rt, panel_bytes(v, p), NULL, p % m->options.owners)))
+			return bpg_nomem(ctx, "packed weights");
+	for (int p = 0; p < v->panels; p += PANELS_A_TASK) {
+		int n = BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
+		a.c0 = p * a.width;
+		a.c1 = BPG_MIN(bpg_columns_places(v->hop.in[0]), (p + n) * a.width);
+		BPG_TRY(submit(m, BPG_TASK_GATHER, v->hop.kind == BPG_HOP_DENSE ? bpg_task_pack_dense : bpg_task_pack_conv, &a, sizeof a, n, v->panel + p,
+		               mode, 2 * m->nodes, v->id, p, 0));
+	}
+	return BPG_OK;
 }
 
 /* Underflow of one application: every product may lose 2^-150, times the radius it stands for. */
@@ -274,14 +282,38 @@ enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const
 			continue;
 		if (v->hop.under == 0)
 			set_under(m, v);
-		if (v->panel)
+		if (v->panel || (v->hop.kind != BPG_HOP_DENSE && v->hop.kind != BPG_HOP_CONV))
 			continue;
-		if (v->hop.kind == BPG_HOP_DENSE)
-			BPG_TRY(pack_dense(ctx, m, v));
-		else if (v->hop.kind == BPG_HOP_CONV)
-			BPG_TRY(pack_conv(ctx, m, v));
+		BPG_TRY(cut_panels(ctx, m, v));
+		if (!m->dry)
+			BPG_TRY(pack(ctx, m, v));
 	}
 	return BPG_OK;
+}
+
+/* Whether the product right behind a relaxed start serves both sides at once (see gemm). */
+static bool pairs(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, int node)
+{
+	return s->relaxed_start && t->sides == 3 && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
+}
+
+double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p)
+{
+	const struct bpg_model_node *v = &m->node[p->node];
+	const struct bpg_tile *t = &s->tile[p->tile];
+
+	if (p->kind == BPG_STEP_GEMM) {
+		double K = (double)bpg_columns_places(v->hop.out), rows = t->strips * K;
+		if (pairs(m, s, t, p->node))
+			rows = t->minus / BPG_LANES * (K + (double)v->hop.out->mixed);
+		return 2.0 * BPG_LANES * (double)panel_columns(v, p->panel) * rows;
+	}
+	if (p->kind == BPG_STEP_CONV) {
+		const struct bpg_conv *c = &v->hop.conv;
+		return 2.0 * BPG_LANES * t->strips
+		       * (double)(bpg_columns_in(v->hop.out, &w->buffer[p->from].window) * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
+	}
+	return 0;
 }
 
 /* ---- waves ---- */
@@ -353,26 +385,18 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 	struct bpg_model_node *v = &m->node[p->node];
 	struct bpg_arg_gemm a = { .hop = &v->hop, .from = view(x, p->from), .to = view(x, p->to) };
 	bool first = !x->written[p->to];
-	double flops;
 
 	x->written[p->to] = true;
 	if (p->kind == BPG_STEP_GEMM) {
-		int64_t K = bpg_columns_places(v->hop.out);
 		a.c0 = p->panel * v->panel_width;
-		a.c1 = BPG_MIN(bpg_columns_places(v->hop.in[0]), a.c0 + v->panel_width);
-		/* Right behind a relaxed start of both sides the rows are opposite where the planes are one. */
-		if (x->s->relaxed_start && t->sides == 3 && x->s->reads[p->node] == 1 && m->node[x->s->start[0]].src[0] == p->node)
-			a.pair = t->strips / 2;
-		flops = 2.0 * BPG_LANES * (double)(a.c1 - a.c0) * (a.pair ? a.pair * (double)(K + v->hop.out->mixed) : t->strips * (double)K);
-	} else {
-		const struct bpg_conv *c = &v->hop.conv;
-		flops = 2.0 * BPG_LANES * t->strips * (double)(bpg_columns_in(v->hop.out, &a.from.window) * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
+		a.c1 = a.c0 + panel_columns(v, p->panel);
+		a.pair = pairs(m, x->s, t, p->node) ? t->minus / BPG_LANES : 0;
 	}
 	a.toll = p->kind == BPG_STEP_CONV && p->k && m->options.slack;
 	struct bpg_tensor *b[] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
 	enum bpg_access mode[] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE };
 	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, a.toll ? 5 : 3, b, mode,
-	              p->priority, p->node, p->tile, flops);
+	              p->priority, p->node, p->tile, bpg_step_flops(m, x->s, x->w, p));
 }
 
 static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)

@@ -8,11 +8,14 @@
 enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
 /* Planes of a nonlinear node whose input bounds are final; the columns are set. */
 enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
-/* Packs the weights of every node that the stage passes and that is not packed yet. */
+/* Cuts, and unless the model is dry packs, the weights of every node that the stage passes and that has none yet. */
 enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
 /* Submits the steps of a wave; results arrive in the tiles' result arrays. */
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w);
 /* The region's bounds as those of an input node. */
 enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
+
+/* Useful work of a step that is a product, 0 of others. */
+double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p);
 
 #endif

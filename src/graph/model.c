@@ -217,7 +217,9 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	m->nodes = net->nodes;
 	m->plan_hash = BPG_HASH_START;
 	m->node = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *m->node);
-	if (!m->node)
+	m->fixed_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->fixed_bytes);
+	m->most_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->most_bytes);
+	if (!m->node || !m->fixed_bytes || !m->most_bytes)
 		BPG_TRY_TO(bpg_nomem(ctx, "the bound graph"), fail);
 	for (int i = 0; i < m->nodes; i++) {
 		BPG_TRY_TO(node_new(ctx, m, i), fail);
@@ -239,7 +241,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 		v->bounds = bpg_calloc((size_t)(BPG_FIELDS * v->columns.n), sizeof *v->bounds);
 		if (!v->consumer || !v->bounds)
 			BPG_TRY_TO(bpg_nomem(ctx, "the bounds of a node"), fail);
-		m->fixed_bytes += (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
+		m->fixed_bytes[0] += (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
 		v->consumers = 0;
 		set_gammas(v, depth);
 		for (int k = 0; k < v->hop.nin; k++) {

@@ -52,9 +52,12 @@ struct bpg_model {
 	struct bpg_bound_options options;
 	int nodes;
 	struct bpg_model_node *node;
+	bool dry;                 /* plan only: intervals are computed, no walk is run */
 	uint64_t plan_hash;
-	int64_t steps;            /* tasks planned */
-	size_t fixed_bytes, most_bytes; /* predicted: bounds, planes and panels; most at any time */
+	int64_t steps, planned;   /* tasks submitted; steps of walks planned */
+	size_t *fixed_bytes, *most_bytes; /* [owners] predicted: bounds, planes and panels; most at any time */
+	double flops;             /* of the products planned */
+	int64_t traffic;          /* bytes of panels read by waves */
 	FILE *dot;                /* steps are drawn here when set */
 };
 

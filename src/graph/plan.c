@@ -385,7 +385,7 @@ struct writer {
 	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
 	int *pending;             /* [tiles][nodes] a second contribution that is not added yet, -1: none */
 	struct bpg_window *window; /* [tiles][nodes] */
-	size_t live;
+	size_t *live;             /* [owners] */
 	enum bpg_status st;
 };
 
@@ -406,7 +406,7 @@ static void step(struct writer *x, struct bpg_step s)
 	s.priority = x->m->nodes - s.node;
 	w->step[w->steps++] = s;
 	if (s.kind == BPG_STEP_FREE)
-		x->live -= w->buffer[s.from].bytes;
+		x->live[x->s->tile[s.tile].owner] -= w->buffer[s.from].bytes;
 }
 
 static int buffer(struct writer *x, int tile, int node)
@@ -423,8 +423,8 @@ static int buffer(struct writer *x, int tile, int node)
 	}
 	b.bytes = (size_t)(t->strips * BPG_LANES * bpg_columns_in(&x->m->node[node].columns, &b.window)) * (t->wide ? sizeof(double) : sizeof(float));
 	w->buffer[w->buffers] = b;
-	x->live += b.bytes;
-	w->most_bytes = BPG_MAX(w->most_bytes, x->live);
+	x->live[t->owner] += b.bytes;
+	w->most_bytes[t->owner] = BPG_MAX(w->most_bytes[t->owner], x->live[t->owner]);
 	return (int)w->buffers++;
 }
 
@@ -545,11 +545,13 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	int *to = bpg_calloc((size_t)count + 1, sizeof *to);
 
 	w->steps = w->buffers = 0;
-	w->most_bytes = 0;
+	free(w->most_bytes);
+	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
+	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
 	x->held = bpg_calloc(cells + 1, sizeof *x->held);
 	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
 	x->window = bpg_calloc(cells + 1, sizeof *x->window);
-	if (!x->held || !x->pending || !x->window || !to)
+	if (!x->held || !x->pending || !x->window || !to || !x->live || !w->most_bytes)
 		x->st = bpg_nomem(ctx, "the plan of a wave");
 	for (size_t i = 0; !x->st && i < cells; i++)
 		x->held[i] = x->pending[i] = -1;
@@ -581,6 +583,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	}
 	for (int t = first; t < first + count; t++)
 		step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, 0, -1, -1, 0 });
+	free(x->live);
 	free(x->held);
 	free(x->pending);
 	free(x->window);
@@ -590,6 +593,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 
 void bpg_wave_fini(struct bpg_wave *w)
 {
+	free(w->most_bytes);
 	free(w->step);
 	free(w->buffer);
 	memset(w, 0, sizeof *w);
@@ -604,11 +608,13 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, co
 	*tiles = want;
 	if (m->options.memory) {
 		st = bpg_wave_plan(ctx, m, s, 0, BPG_MIN(s->tiles, 1), &one);
-		if (!st && m->fixed_bytes + one.most_bytes > m->options.memory)
-			st = bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
-			              m->fixed_bytes + one.most_bytes);
-		else if (!st && one.most_bytes)
-			*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((m->options.memory - m->fixed_bytes) / one.most_bytes, (size_t)1));
+		size_t fixed = 0, tile = st ? 0 : one.most_bytes[s->tile[0].owner];
+		for (int o = 0; o < m->options.owners; o++)
+			fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
+		if (!st && fixed + tile > m->options.memory)
+			st = bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory, fixed + tile);
+		else if (!st && tile)
+			*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((m->options.memory - fixed) / tile, (size_t)1) * (size_t)m->options.owners);
 		bpg_wave_fini(&one);
 	}
 	return st;

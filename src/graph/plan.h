@@ -65,7 +65,7 @@ struct bpg_wave {
 	int64_t steps, step_room, buffers, buffer_room;
 	struct bpg_step *step;
 	struct bpg_buffer *buffer;
-	size_t most_bytes;        /* live at most, in the order of the steps */
+	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
 };
 
 /* Cuts the rows of `node` named by element[0..count) into tiles. Elements and tiles live in the arena. */

@@ -1,0 +1,90 @@
+/* dot.c - see dot.h. */
+#include "graph/dot.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char *const name[] = {
+	[BPG_STEP_START] = "start", [BPG_STEP_QUESTION] = "start", [BPG_STEP_TOLL] = "toll", [BPG_STEP_RELAX] = "relax",
+	[BPG_STEP_GEMM] = "gemm", [BPG_STEP_CONV] = "gemm", [BPG_STEP_MAP] = "map", [BPG_STEP_PLANES] = "relax", [BPG_STEP_ADD] = "reduce",
+	[BPG_STEP_COPY] = "map", [BPG_STEP_CONCRETIZE] = "concretize", [BPG_STEP_FINISH] = "concretize", [BPG_STEP_FREE] = "free",
+};
+
+void bpg_dot_begin(FILE *to)
+{
+	fputs("digraph bpgraph {\nrankdir=LR; node [shape=box, fontname=\"sans\", fontsize=10];\n", to);
+}
+
+void bpg_dot_end(FILE *to)
+{
+	fputs("}\n", to);
+}
+
+static void quoted(FILE *to, const char *s)
+{
+	for (; *s; s++)
+		if (*s == '"' || *s == '\\')
+			fprintf(to, "\\%c", *s);
+		else if ((unsigned char)*s >= ' ')
+			fputc(*s, to);
+}
+
+void bpg_wave_dot(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, FILE *to)
+{
+	static int64_t waves;     /* names must differ over the document */
+	int64_t *writer = bpg_calloc((size_t)w->buffers + 1, sizeof *writer), id = waves++;
+
+	if (!writer)
+		return;
+	for (int64_t b = 0; b < w->buffers; b++)
+		writer[b] = -1;
+	fprintf(to, "subgraph cluster_%" PRId64 " { label=\"", id);
+	quoted(to, s->node < 0 ? "rows asked" : m->node[s->node].net->tensor);
+	fputs("\";\n", to);
+	for (int64_t i = 0; i < w->steps; i++) {
+		const struct bpg_step *p = &w->step[i];
+		if (p->kind == BPG_STEP_FREE && p->from < 0)
+			continue;
+		fprintf(to, "s%" PRId64 "_%" PRId64 " [label=\"%s", id, i, name[p->kind]);
+		if (p->kind != BPG_STEP_FINISH) {
+			fputs("\\n", to);
+			quoted(to, m->node[p->node].net->tensor);
+		}
+		fprintf(to, "\\ntile %d", p->tile);
+		if (p->kind == BPG_STEP_GEMM)
+			fprintf(to, " panel %d", p->panel);
+		fprintf(to, "\"%s];\n", p->kind == BPG_STEP_GEMM || p->kind == BPG_STEP_CONV ? ", style=filled, fillcolor=lightblue" : "");
+		if (p->from >= 0 && writer[p->from] >= 0)
+			fprintf(to, "s%" PRId64 "_%" PRId64 " -> s%" PRId64 "_%" PRId64 ";\n", id, writer[p->from], id, i);
+		if (p->to >= 0) {
+			if (writer[p->to] >= 0)
+				fprintf(to, "s%" PRId64 "_%" PRId64 " -> s%" PRId64 "_%" PRId64 ";\n", id, writer[p->to], id, i);
+			if (p->kind != BPG_STEP_RELAX) /* there it is read */
+				writer[p->to] = i;
+		}
+		if (p->from >= 0 && p->kind == BPG_STEP_RELAX)
+			writer[p->from] = i;
+	}
+	fputs("}\n", to);
+	free(writer);
+}
+
+int64_t bpg_wave_traffic(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
+{
+	int owners = m->options.owners;
+	int64_t bytes = 0;
+
+	for (int64_t i = 0; owners > 1 && i < w->steps; i++) {
+		const struct bpg_step *p = &w->step[i];
+		const struct bpg_model_node *v = &m->node[p->node];
+		if (p->kind != BPG_STEP_GEMM || p->panel % owners == s->tile[p->tile].owner)
+			continue;
+		/* The first tile of its owner in this run of tiles at the panel fetches it. */
+		bool first = true;
+		for (int64_t j = i - 1; first && j >= 0 && w->step[j].kind == BPG_STEP_GEMM && w->step[j].node == p->node && w->step[j].panel == p->panel; j--)
+			first = s->tile[w->step[j].tile].owner != s->tile[p->tile].owner;
+		if (first)
+			bytes += 4 * BPG_MIN(v->panel_width, bpg_columns_places(v->hop.in[0]) - p->panel * v->panel_width) * bpg_columns_places(v->hop.out);
+	}
+	return bytes;
+}

@@ -1,0 +1,39 @@
+/* plan.c - a plan as text and JSON. */
+#include "report/plan.h"
+
+#include <inttypes.h>
+
+#include "report/json.h"
+#include "report/output.h"
+
+enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
+{
+	FILE *to;
+
+	BPG_TRY(bpg_output_open(ctx, "-", &to));
+	fprintf(to, "upper limits, from interval bounds\n");
+	fprintf(to, "tasks      %" PRId64 "\n", p->tasks);
+	fprintf(to, "products   %.3f GFLOP\n", 1e-9 * p->flops);
+	fprintf(to, "seconds    %.3g (estimate)\n", p->seconds);
+	fprintf(to, "traffic    %.1f MB of weights between owners\n", 1e-6 * (double)p->traffic_bytes);
+	for (int o = 0; o < p->owners; o++)
+		fprintf(to, "owner %-4d %.1f MB\n", o, 1e-6 * (double)p->predicted_bytes[o]);
+	fprintf(to, "plan       %016" PRIx64 "\n", p->plan_hash);
+	return bpg_output_close(ctx, "-", to, true);
+}
+
+enum bpg_status bpg_plan_json(struct bpg_ctx *ctx, const struct bpg_plan *p, const char *path)
+{
+	struct bpg_json j;
+
+	BPG_TRY(bpg_json_open(ctx, &j, path));
+	bpg_json_wholes(&j, "predicted_bytes", p->predicted_bytes, p->owners);
+	bpg_json_whole(&j, "tasks", p->tasks);
+	bpg_json_array(&j, "traffic_bytes");
+	bpg_json_whole(&j, NULL, p->traffic_bytes);
+	bpg_json_end(&j);
+	bpg_json_number(&j, "flops", p->flops);
+	bpg_json_number(&j, "seconds", p->seconds);
+	bpg_json_hex(&j, "plan_hash", p->plan_hash);
+	return bpg_json_close(ctx, &j);
+}

@@ -1,0 +1,25 @@
+/* plan.h - what a run would do: upper limits, from intervals alone. */
+#ifndef BPG_REPORT_PLAN_H
+#define BPG_REPORT_PLAN_H
+
+#include "report/result.h"
+#include "spec/question.h"
+
+struct bpg_plan {
+	int owners;
+	const int64_t *predicted_bytes; /* [owners] of registered data, at most; lives in the result */
+	int64_t traffic_bytes;    /* weights that move between owners */
+	int64_t tasks;            /* steps of walks */
+	double flops, seconds;    /* of the products; seconds: an estimate from the rate of the kernel in use */
+	uint64_t plan_hash;
+};
+
+/* *result owns the arrays; free it after use. */
+enum bpg_status bpg_plan_make(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_question *q, const struct bpg_options *options,
+                              struct bpg_plan *plan, struct bpg_result **result);
+
+/* Text to standard output, or JSON to a file. */
+enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *plan);
+enum bpg_status bpg_plan_json(struct bpg_ctx *ctx, const struct bpg_plan *plan, const char *path);
+
+#endif

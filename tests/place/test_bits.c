@@ -1,0 +1,211 @@
+/* The same bits, whoever computes: workers, schedulers, waves and owners change nothing in bounds and plan; panel widths,
+ * tile heights and instruction sets change no bound.
+ *
+ * StarPU starts once in a process, and the kernel is chosen when it begins: every setting runs in a process of its own,
+ * which is this program with arguments. */
+#include <check.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../graph/builder.h"
+#include "../graph/outcome.h"
+#include "../graph/require.h"
+
+struct setting {
+	const char *name, *kernel, *scheduler;
+	int workers, owners, wave, panel, tile;
+	bool same_plan;
+};
+
+static const struct setting settings[] = {
+	/*                    kernel      scheduler workers owners wave panel tile same plan */
+	{ "one worker",       "avx512",   "lws",    1, 1, 0, 0, 0, true }, /* what the others are compared with */
+	{ "two workers",      "avx512",   "lws",    2, 1, 0, 0, 0, true },
+	{ "eager",            "avx512",   "eager",  2, 1, 0, 0, 0, true },
+	{ "prio",             "avx512",   "prio",   2, 1, 0, 0, 0, true },
+	{ "dmdas",            "avx512",   "dmdas",  2, 1, 0, 0, 0, true },
+	{ "--wave 1",         "avx512",   "lws",    2, 1, 1, 0, 0, true },
+	{ "--wave 2",         "avx512",   "lws",    2, 1, 2, 0, 0, true },
+	{ "--wave 7",         "avx512",   "lws",    1, 1, 7, 0, 0, true },
+	{ "--shards 2",       "avx512",   "lws",    2, 2, 0, 0, 0, true },
+	{ "--shards 4",       "avx512",   "prio",   2, 4, 3, 0, 0, true },
+	{ "--panel 8",        "avx512",   "lws",    2, 1, 0, 8, 0, false },
+	{ "--panel 40",       "avx512",   "lws",    2, 1, 0, 40, 0, false },
+	{ "--panel 1000",     "avx512",   "lws",    2, 1, 0, 1000, 0, false },
+	{ "--tile 16",        "avx512",   "lws",    2, 1, 0, 0, 16, false },
+	{ "--tile 48",        "avx512",   "lws",    2, 1, 0, 0, 48, false },
+	{ "--tile 512",       "avx512",   "lws",    2, 1, 0, 24, 512, false },
+	{ "AVX2 kernel",      "avx2",     "lws",    2, 1, 0, 0, 0, true },
+	{ "portable kernel",  "portable", "lws",    2, 1, 0, 0, 0, true },
+};
+
+/* ---- networks ---- */
+
+static void mlp(struct build *b, const char *activation)
+{
+	int x = build_vector(b, 20);
+
+	for (int l = 0; l < 3; l++)
+		x = build_unary(b, activation, build_dense(b, x, l == 1 ? 300 : 90, NULL, NULL));
+	build_output(b, build_dense(b, x, 7, NULL, NULL));
+}
+
+static const struct build_window three = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } }, two = { { 2, 3 }, { 2, 1 }, { 0, 1, 1, 0 }, { 1, 1 } };
+
+/* Two blocks with joins; the second goes through a convolution on both ways. */
+static void conv_net(struct build *b)
+{
+	int x = build_unary(b, "Relu", build_conv(b, build_input(b, 4, (int64_t[]){ 1, 2, 8, 7 }), 6, 2, &three, NULL, NULL));
+	int y = build_conv(b, build_unary(b, "Relu", build_conv(b, x, 6, 1, &three, NULL, NULL)), 6, 3, &three, NULL, NULL);
+
+	x = build_unary(b, "Relu", build_join(b, "Add", x, y));
+	y = build_conv(b, build_unary(b, "Relu", build_conv(b, x, 5, 1, &two, NULL, NULL)), 5, 1, &three, NULL, NULL);
+	x = build_unary(b, "Relu", build_join(b, "Add", build_conv(b, x, 5, 1, &two, NULL, NULL), y));
+	build_output(b, build_dense(b, build_flatten(b, x), 4, NULL, NULL));
+}
+
+static void pool_net(struct build *b)
+{
+	int x = build_unary(b, "Relu", build_conv(b, build_input(b, 4, (int64_t[]){ 1, 1, 8, 8 }), 4, 1, &three, NULL, NULL));
+
+	x = build_pool(b, "MaxPool", x, &two, false);
+	x = build_pool(b, "AveragePool", build_unary(b, "Relu", build_conv(b, x, 4, 1, &three, NULL, NULL)), &two, false);
+	build_output(b, build_dense(b, build_flatten(b, x), 5, NULL, NULL));
+}
+
+enum { NETS = 5, WAYS = 3, HASHES = 2 * NETS * WAYS };
+static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball" };
+static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32" };
+
+static void make(struct build *b, int net)
+{
+	build_start(b, 77 + (uint64_t)net);
+	if (net == 1)
+		conv_net(b);
+	else if (net == 2)
+		pool_net(b);
+	else
+		mlp(b, net == 3 ? "Sigmoid" : "Relu");
+}
+
+/* ---- one setting ---- */
+
+static struct bpg_region region(struct build *b, int64_t n, bool ball)
+{
+	struct bpg_region g = { .norm = ball ? BPG_NORM_2 : BPG_NORM_INF, .ball = ball, .n = n, .radius = 0.1 };
+
+	g.lo = calloc((size_t)n, sizeof *g.lo), g.up = calloc((size_t)n, sizeof *g.up), g.center = calloc((size_t)n, sizeof *g.center);
+	for (int64_t i = 0; i < n; i++) {
+		double c = build_uniform(b, -1, 1), r = ball ? g.radius : build_uniform(b, 0, 0.1);
+		g.lo[i] = c - r, g.up[i] = c + r, g.center[i] = c;
+	}
+	if (!ball)
+		free(g.center), g.center = NULL;
+	return g;
+}
+
+static void region_fini(struct bpg_region *g)
+{
+	free(g->lo), free(g->up), free(g->center);
+}
+
+/* Prints the hashes, two a line. */
+static int run(const struct setting *s)
+{
+	struct bpg_rt_options o = { .workers = s->workers, .scheduler = s->scheduler, .owners = s->owners };
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	struct bpg_rt *rt;
+	bool bad = bpg_rt_start(ctx, &o, &rt);
+
+	for (int n = 0; n < NETS && !bad; n++) {
+		struct build b;
+		struct bpg_net *net;
+		make(&b, n);
+		if (build_net(&b, ctx, &net)) {
+			bad = true;
+			break;
+		}
+		struct bpg_region g = region(&b, net->in_count, n == 4);
+		for (int w = 0; w < WAYS && !bad; w++) {
+			struct bpg_bound_options bound = outcome_options(w == 2 ? BPG_METHOD_IBP : BPG_METHOD_CROWN, w == 1);
+			struct outcome out;
+			bound.owners = s->owners, bound.wave = s->wave, bound.panel = s->panel, bound.tile = s->tile;
+			bad = outcome_run(&out, ctx, rt, net, &g, &bound, NULL, 0);
+			printf("%" PRIx64 " %" PRIx64 "\n", out.bounds_hash, out.plan_hash);
+			outcome_fini(&out);
+		}
+		region_fini(&g);
+		bpg_net_free(net);
+	}
+	if (bad)
+		fprintf(stderr, "%s: %s\n", s->name, bpg_ctx_message(ctx));
+	else
+		bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+	return bad;
+}
+
+static const char *program;
+
+/* The hashes of setting i, from a process of its own. */
+static void ask(int i, uint64_t hash[HASHES])
+{
+	char command[4096];
+
+	snprintf(command, sizeof command, "BPGRAPH_KERNEL=%s '%s' %d", settings[i].kernel, program, i);
+	FILE *p = popen(command, "r");
+	REQUIRE(p != NULL, "%s cannot be run", command);
+	for (int h = 0; h < HASHES; h++)
+		REQUIRE(fscanf(p, "%" SCNx64, &hash[h]) == 1, "%s: no hash number %d", settings[i].name, h);
+	REQUIRE(pclose(p) == 0, "%s fails", settings[i].name);
+}
+
+START_TEST(test_setting)
+{
+	static uint64_t first[HASHES];
+	uint64_t hash[HASHES];
+
+	ask(0, first);
+	ask(_i, hash);
+	for (int n = 0; n < NETS; n++)
+		for (int w = 0; w < WAYS; w++) {
+			int h = 2 * (n * WAYS + w);
+			REQUIRE(hash[h] == first[h], "%s: other bounds for the %s (%s)", settings[_i].name, net_name[n], way_name[w]);
+			REQUIRE(!settings[_i].same_plan || hash[h + 1] == first[h + 1], "%s: another plan for the %s (%s)", settings[_i].name, net_name[n], way_name[w]);
+		}
+}
+END_TEST
+
+/* The hash sees everything: other networks, methods and precisions have other ones. */
+START_TEST(test_hash)
+{
+	uint64_t hash[HASHES];
+
+	ask(0, hash);
+	for (int a = 0; a < HASHES; a += 2)
+		for (int b = 0; b < a; b += 2)
+			REQUIRE(hash[a] != hash[b], "hashes %d and %d are equal", a, b);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return run(&settings[atoi(argv[1])]);
+	program = argv[0];
+	Suite *s = suite_create("bits");
+	TCase *t = tcase_create("settings");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, test_setting, 1, (int)BPG_LEN(settings));
+	tcase_add_test(t, test_hash);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
