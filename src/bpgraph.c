@@ -167,3 +167,16 @@ const float *bpg_result_witness_outputs(const struct bpg_result *r)
 {
 	return r->witness_out;
 }
+
+double bpg_result_stat(const struct bpg_result *r, const char *name)
+{
+	for (int i = 0; i < r->stats; i++)
+		if (!strcmp(r->stat[i].name, name))
+			return r->stat[i].value;
+	return NAN;
+}
+
+const char *bpg_result_stat_name(const struct bpg_result *r, int i)
+{
+	return i >= 0 && i < r->stats ? r->stat[i].name : NULL;
+}

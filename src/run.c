@@ -1,5 +1,6 @@
 /* run.c - one question from start to end: runtime, bounds or verdict, result. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -102,6 +103,41 @@ static enum bpg_status bounds(struct run *x)
 	return st;
 }
 
+static void add_stat(struct bpg_result *r, struct bpg_stat *stat, const char *what, const char *kind, double value)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%s%s%s", what, kind ? "." : "", kind ? kind : "");
+	const char *kept = bpg_arena_str(r->arena, name);
+	if (kept)
+		stat[r->stats++] = (struct bpg_stat){ kept, value };
+}
+
+/* The figures of bpg_result_stat. A result without them is a result all the same, so memory that is short is no failure. */
+static void keep_stats(struct run *x)
+{
+	struct bpg_result *r = x->r;
+	struct bpg_stat *stat = bpg_arena_alloc(r->arena, 4 + 3 * BPG_TASK_KINDS, sizeof *stat);
+	struct bpg_rt_stats s;
+
+	if (!stat)
+		return;
+	r->stat = stat;
+	bpg_rt_stats(x->rt, &s);
+	add_stat(r, stat, "workers", NULL, r->workers);
+	add_stat(r, stat, "bound_seconds", NULL, r->seconds.bound);
+	add_stat(r, stat, "search_seconds", NULL, r->seconds.search);
+	add_stat(r, stat, "flops", NULL, s.flops);
+	for (int k = 0; k < BPG_TASK_KINDS; k++) {
+		const char *kind = bpg_task_kind_name((enum bpg_task_kind)k);
+		if (!s.tasks[k])
+			continue;
+		add_stat(r, stat, "tasks", kind, (double)s.tasks[k]);
+		add_stat(r, stat, "seconds", kind, s.seconds[k]);
+		if (x->o->trace || x->o->verbose)
+			add_stat(r, stat, "cpu", kind, s.cpu[k]);
+	}
+}
+
 static void finish(struct run *x)
 {
 	struct bpg_result *r = x->r;
@@ -116,6 +152,7 @@ static void finish(struct run *x)
 	r->peak_rss_bytes = (int64_t)use.ru_maxrss * 1024;
 	r->workers = bpg_rt_workers(x->rt);
 	r->scheduler = bpg_arena_str(r->arena, bpg_rt_scheduler(x->rt));
+	keep_stats(x);
 	r->seconds.total = bpg_now() - bpg_process_start();
 }
 

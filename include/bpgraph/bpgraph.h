@@ -100,6 +100,13 @@ BPG_API const double *bpg_result_upper(const struct bpg_result *r);
 BPG_API const float *bpg_result_witness(const struct bpg_result *r);
 BPG_API const float *bpg_result_witness_outputs(const struct bpg_result *r);
 
+/* What the run cost, by name: "flops" (useful ones, of products), "workers", "bound_seconds", "search_seconds", and for each
+ * kind of task that ran "tasks.KIND", "seconds.KIND" (inside tasks, all workers) and "cpu.KIND" (the same as CPU time; with
+ * the option verbose or trace). NaN: no such figure. */
+BPG_API double bpg_result_stat(const struct bpg_result *r, const char *name);
+/* The name of figure i; null past the last one. */
+BPG_API const char *bpg_result_stat_name(const struct bpg_result *r, int i);
+
 #ifdef __cplusplus
 }
 #endif

@@ -127,14 +127,14 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	bpg_rng_seed(&rng, a->seed ^ ((uint64_t)a->attempt * 0x9e3779b97f4a7c15ull));
 	for (int64_t i = 0; i < n; i++) {
 		double l = finite_end(lo[i], up[i], -1), u = finite_end(up[i], lo[i], 1);
-		if (!(lo[i] <= up[i]))
+		if (!(d->box->lo[i] <= d->box->up[i]))
 			goto out; /* no point at all */
 		double t = a->restart ? bpg_rng_uniform(&rng) : 0.5;
 		if (a->restart == 1)
 			t = bpg_rng_uniform(&rng) < 0.5 ? 0 : 1; /* a corner */
 		fx[i] = inside(l + t * (u - l), lo[i], up[i]);
-		if (!((double)fx[i] >= lo[i] && (double)fx[i] <= up[i]))
-			goto out; /* no float32 number in the box */
+		if (!((double)fx[i] >= lo[i] && (double)fx[i] <= up[i])) /* no float32 number in the box: the nearest one */
+			fx[i] = (float)(d->box->lo[i] + (d->box->up[i] - d->box->lo[i]) / 2);
 	}
 	double rate = 0.25, last = INFINITY;
 	for (int k = 0; k < STEPS && !bpg_rt_stopped(rt) && !atomic_load(&a->s->found); k++) {
@@ -170,7 +170,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			double l = finite_end(lo[i], up[i], -1), u = finite_end(up[i], lo[i], 1), to = x[i];
 			if (g[i] != 0)
 				to -= (g[i] > 0 ? 1 : -1) * rate * (u - l);
-			float f = inside(to, lo[i], up[i]);
+			float f = (double)fx[i] >= lo[i] && (double)fx[i] <= up[i] ? inside(to, lo[i], up[i]) : fx[i];
 			moved |= f != fx[i];
 			fx[i] = f;
 		}

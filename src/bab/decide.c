@@ -24,10 +24,68 @@ void bpg_decide_rows(const struct bpg_disjunct *d, struct bpg_question_row *q)
 			                          .offset = d->row[r].offset, .offset_err = d->row[r].offset_err };
 }
 
+/* Conjuncts must hold at the same point, so they can be refuted together: where all rows are <= 0, any sum with weights
+ * >= 0 is, too. These weights of a pair are tried. */
+static const double weight[][2] = { { 1, 1 }, { 1, 3 }, { 3, 1 } };
+
+enum { MOST_PAIRED = 4 }; /* rows of a disjunct beyond which pairs are not tried */
+
+static int64_t pairs(const struct bpg_disjunct *d)
+{
+	return d->rows < 2 || d->rows > MOST_PAIRED ? 0 : (int64_t)d->rows * (d->rows - 1) / 2 * (int64_t)BPG_LEN(weight);
+}
+
+/* w[0] a + w[1] b, with the rounding of its coefficients in their errors. */
+static bool combine(struct bpg_arena *arena, const struct bpg_row *a, const struct bpg_row *b, const double w[2], struct bpg_question_row *q)
+{
+	int n = a->n + b->n, used = 0;
+	int64_t *index = bpg_arena_alloc(arena, (size_t)n + 1, sizeof *index);
+	double *coef = bpg_arena_alloc(arena, (size_t)n + 1, sizeof *coef), *err = bpg_arena_alloc(arena, (size_t)n + 1, sizeof *err);
+
+	if (!index || !coef || !err)
+		return false;
+	for (int side = 0; side < 2; side++) {
+		const struct bpg_row *r = side ? b : a;
+		for (int t = 0; t < r->n; t++) {
+			double c = w[side] * r->coef[t], e = w[side] * r->coef_err[t] + BPG_U64 * fabs(c);
+			int k = 0;
+			while (k < used && index[k] != r->index[t])
+				k++;
+			if (k == used)
+				index[used++] = r->index[t];
+			coef[k] += c;
+			err[k] = (err[k] + e + 2 * BPG_U64 * fabs(coef[k])) * (1 + 0x1p-40);
+		}
+	}
+	double x = w[0] * a->offset, y = w[1] * b->offset;
+	*q = (struct bpg_question_row){ .n = used, .index = index, .coef = coef, .coef_err = err, .offset = x + y };
+	q->offset_err = (w[0] * a->offset_err + w[1] * b->offset_err + 4 * BPG_U64 * (fabs(x) + fabs(y))) * (1 + 0x1p-40);
+	return true;
+}
+
 static bool refuted(const struct bpg_disjunct *d, const double *lower)
 {
 	for (int r = 0; r < d->rows; r++)
 		if (lower[r] > 0 || (lower[r] == 0 && d->row[r].strict))
+			return true;
+	return false;
+}
+
+/* Questions about sums of pairs of the disjunct's rows. */
+static bool pair_questions(struct bpg_arena *arena, const struct bpg_disjunct *d, struct bpg_question_row *q)
+{
+	for (int i = 0; pairs(d) && i < d->rows; i++)
+		for (int j = i + 1; j < d->rows; j++)
+			for (size_t w = 0; w < BPG_LEN(weight); w++)
+				if (!combine(arena, &d->row[i], &d->row[j], weight[w], q++))
+					return false;
+	return true;
+}
+
+static bool pair_refuted(const struct bpg_disjunct *d, const double *lower)
+{
+	for (int64_t p = 0; p < pairs(d); p++)
+		if (lower[p] > 0)
 			return true;
 	return false;
 }
@@ -39,35 +97,51 @@ static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t la
 	struct bpg_region region = { .n = d->box->n, .lo = d->box->lo, .up = d->box->up };
 	struct bpg_model *m = NULL;
 	struct bpg_question_row *row;
-	int64_t rows = 0, at = 0;
-	enum bpg_status st;
+	int64_t rows = 0, sums = 0, at = 0, pair;
+	enum bpg_status st = BPG_OK;
 
 	if (box_empty(d->box))
 		return BPG_OK;
 	for (int64_t i = first; i < last; i++)
 		rows += x->spec->disjunct[i].rows;
+	pair = rows;
 	if (!rows) {
 		*all = false;
 		return BPG_OK;
 	}
-	row = bpg_calloc((size_t)rows + 1, sizeof *row);
-	if (!row)
-		return bpg_nomem(x->ctx, "the rows of the property");
-	for (int64_t i = first; i < last; at += x->spec->disjunct[i++].rows)
-		bpg_decide_rows(&x->spec->disjunct[i], row + at);
-	st = bpg_model_new(x->ctx, x->net, x->rt, &region, &x->bound, &m);
-	if (!st)
-		m->dot = x->dot;
-	if (!st)
-		st = bpg_bounds(x->ctx, m, row, rows, lower, upper);
-	if (!st) {
-		at = 0;
-		for (int64_t i = first; i < last; at += x->spec->disjunct[i++].rows)
-			if (!refuted(&x->spec->disjunct[i], lower + at))
-				*all = false;
-		st = bpg_result_fill(x->ctx, x->result, m, x->layer_bounds);
+	for (int64_t i = first; i < last; i++)
+		sums += pairs(&x->spec->disjunct[i]);
+	row = bpg_calloc((size_t)(rows + sums) + 1, sizeof *row);
+	double *lo = bpg_calloc((size_t)(2 * (rows + sums)) + 1, sizeof *lo), *up = lo + rows + sums;
+	struct bpg_arena *arena = bpg_arena_new();
+	if (!row || !lo || !arena)
+		BPG_TRY_TO(bpg_nomem(x->ctx, "the rows of the property"), out);
+	for (int64_t i = first; i < last; i++) {
+		d = &x->spec->disjunct[i];
+		bpg_decide_rows(d, row + at);
+		if (!pair_questions(arena, d, row + pair))
+			BPG_TRY_TO(bpg_nomem(x->ctx, "the rows of the property"), out);
+		at += d->rows;
+		pair += pairs(d);
 	}
+	BPG_TRY_TO(bpg_model_new(x->ctx, x->net, x->rt, &region, &x->bound, &m), out);
+	m->dot = x->dot;
+	BPG_TRY_TO(bpg_bounds(x->ctx, m, row, rows + sums, lo, up), out);
+	memcpy(lower, lo, (size_t)rows * sizeof *lower);
+	memcpy(upper, up, (size_t)rows * sizeof *upper);
+	at = 0, pair = rows;
+	for (int64_t i = first; i < last; i++) {
+		d = &x->spec->disjunct[i];
+		if (!refuted(d, lo + at) && !pair_refuted(d, lo + pair))
+			*all = false;
+		at += d->rows;
+		pair += pairs(d);
+	}
+	st = bpg_result_fill(x->ctx, x->result, m, x->layer_bounds);
+out:
 	bpg_model_free(m);
+	bpg_arena_free(arena);
+	free(lo);
 	free(row);
 	return st;
 }

@@ -183,6 +183,18 @@ enum bpg_status bpg_linear_default_eval_f32(const struct bpg_node *v, const floa
 	}
 }
 
+/* A point, and rows so short that they are summed operation by operation: what is exact stays exact, so that a witness
+ * may touch a threshold. */
+static bool short_at_point(int64_t terms, int64_t n, const double *l, const double *u, int64_t elements)
+{
+	if (terms >= LONG_ROW || terms * n > 1 << 18)
+		return false;
+	for (int64_t i = 0; i < elements; i++)
+		if (l[i] != u[i])
+			return false;
+	return true;
+}
+
 enum bpg_status bpg_linear_default_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
                                             int64_t first, int64_t n, double *lo, double *up)
 {
@@ -191,8 +203,12 @@ enum bpg_status bpg_linear_default_interval(const struct bpg_node *v, const doub
 	bool tame = false;
 	switch (way_of(v, &d, &c)) {
 	case BY_DENSE:
+		if (short_at_point(d.ins, n, l[d.operand], u[d.operand], v->in[d.operand].n))
+			return bpg_linear_terms_interval(v, l, u, first, n, lo, up);
 		return bpg_dense_interval(&d, l[d.operand], u[d.operand], first, n, lo, up);
 	case BY_CONV:
+		if (short_at_point(c.in_channels / c.groups * c.kernel[0] * c.kernel[1], n, l[c.operand], u[c.operand], v->in[c.operand].n))
+			return bpg_linear_terms_interval(v, l, u, first, n, lo, up);
 		BPG_TRY(bpg_conv_interval(&c, l[c.operand], u[c.operand], first, n, lo, up, &tame));
 		return tame ? BPG_OK : bpg_linear_terms_interval(v, l, u, first, n, lo, up);
 	default:

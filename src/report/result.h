@@ -12,6 +12,12 @@ struct bpg_result_layer {
 	const double *lower, *upper; /* null unless --layer-bounds */
 };
 
+/* A figure of what the run cost; bpgraph.h has the names. */
+struct bpg_stat {
+	const char *name;
+	double value;
+};
+
 /* Everything lives in the arena. */
 struct bpg_result {
 	struct bpg_arena *arena;
@@ -32,6 +38,8 @@ struct bpg_result {
 	int owners;
 	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
 	int64_t peak_rss_bytes;
+	int stats;
+	const struct bpg_stat *stat;
 	int workers;
 	const char *placement, *scheduler;
 	uint64_t plan_hash, bounds_hash;

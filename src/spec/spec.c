@@ -9,10 +9,19 @@ void bpg_spec_free(struct bpg_spec *spec)
 		bpg_arena_free(spec->arena);
 }
 
+/* An element is inside its decimals; where these leave no room for any float32 number (a fixed 0.1), the nearest one is
+ * what a float32 network sees, and stands for it. */
+static bool element_inside(double x, double lo, double up, double in_lo, double in_up)
+{
+	if (x >= in_lo && x <= in_up)
+		return true;
+	return !(bpg_float_up(in_lo) <= in_up) && lo <= up && x == (float)(lo + (up - lo) / 2);
+}
+
 static bool inside(const struct bpg_box *box, const double *x)
 {
 	for (int64_t i = 0; i < box->n; i++)
-		if (!(x[i] >= box->in_lo[i] && x[i] <= box->in_up[i]))
+		if (!element_inside(x[i], box->lo[i], box->up[i], box->in_lo[i], box->in_up[i]))
 			return false;
 	return true;
 }
