@@ -116,6 +116,12 @@ static double kinds_sum(const struct bpg_result *r, const char *prefix)
 	return sum;
 }
 
+static double stat_of(const struct bpg_result *r, const char *name)
+{
+	double x = bpg_result_stat(r, name);
+	return isnan(x) ? 0 : x; /* no task of that kind ran */
+}
+
 static void drop(struct bench *b, struct bpg_result *r)
 {
 	if (r != b->leanest && r != b->fastest && r != b->first)
@@ -170,9 +176,9 @@ static void number(const char *name, double x)
 static void report(const struct bench *b)
 {
 	const struct bpg_result *lean = b->leanest, *fast = b->fastest;
-	double width = 0, cpu = kinds_sum(lean, "cpu."), gflop = 1e-9 * bpg_result_stat(lean, "flops");
-	double best = b->warm[0], workers = bpg_result_stat(lean, "workers");
-	double gemm = bpg_result_stat(lean, "cpu.gemm"), gemm_wall = bpg_result_stat(fast, "seconds.gemm");
+	double width = 0, cpu = kinds_sum(lean, "cpu."), gflop = 1e-9 * stat_of(lean, "flops");
+	double best = b->warm[0], workers = stat_of(lean, "workers");
+	double gemm = stat_of(lean, "cpu.gemm"), gemm_wall = stat_of(fast, "seconds.gemm");
 	const char *name;
 	struct rusage use;
 
@@ -196,6 +202,7 @@ static void report(const struct bench *b)
 	number("cpu_s", cpu);
 	number("gflop", gflop);
 	number("gemm_gflops", gflop / gemm);
+	number("traced_s", b->fastest_s);
 	number("gemm_share_of_wall", gemm_wall / (b->fastest_s * workers));
 	number("outside_share", 1 - kinds_sum(fast, "seconds.") / (b->fastest_s * workers));
 	printf("\"cpu_shares\": {");

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 		sum += rate[i];
 	}
-	printf("{\"blas\": \"%s\", \"kernel\": \"%s\", \"threads\": %d, \"n\": %d, \"gflops\": %.2f}\n", bpg_blas_name(), bpg_blas_kernel(),
-	       threads, N, sum / threads);
+	printf("{\"blas\": \"%s\", \"kernel\": \"%s\", \"threads\": %d, \"n\": %d, \"gflops\": %.2f}\n", bpg_blas_name(),
+	       bpg_blas_kernel(), threads, N, sum / threads);
 	return 0;
 }

@@ -2,8 +2,13 @@
  * so that a thread that flushes small numbers to zero moves them, too. */
 #include "base/base.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <string.h>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 static uint64_t bits_of(double x)
 {
@@ -47,6 +52,19 @@ float bpg_float_down(double x)
 {
 	float f = (float)x;
 	return (double)f > x ? nextafterf(f, -INFINITY) : f;
+}
+
+void bpg_float_mode(void)
+{
+#if defined(__SSE2__)
+	const unsigned flush = 0x8000, zeros = 0x40, direction = 0x6000;
+	unsigned mode = _mm_getcsr();
+
+	if (mode & (flush | zeros | direction))
+		_mm_setcsr(mode & ~(flush | zeros | direction));
+#else
+	fesetenv(FE_DFL_ENV);
+#endif
 }
 
 double bpg_gamma(double n, double u)

@@ -8,6 +8,8 @@
  * the error; either way the distance, and the bound, only shrink. Every g(c) is taken with the error of f as computed,
  * and with exact products and sums (error-free transformations), rounded outward once.
  *
+ * Functions that jump, or whose curvature has no bound, state `intercept` themselves (family_curve.c, family_corners.c).
+ *
  * For piecewise linear functions (whose df must be exact, and f exact at kinks) an end is compared with the kink of its
  * piece by the sign of (f' - s)(end - kink), without rounding: so lines through a kink have no slack. */
 #include <float.h>

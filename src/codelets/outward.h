@@ -41,6 +41,69 @@ static inline double bpg_mul_down(double a, double b)
 
 static inline double bpg_mul_up(double a, double b) { return -bpg_mul_down(-a, b); }
 
+/* b other than 0. x/infinity is 0: a bound of numbers that tend to it. */
+static inline double bpg_div_down(double a, double b)
+{
+	double q = a / b;
+	if (!(fabs(q) <= DBL_MAX)) {
+		if (isnan(q) || q < 0)
+			return -INFINITY;
+		return isinf(a) ? q : DBL_MAX;
+	}
+	if (a == 0 || isinf(b))
+		return q;
+	if (fabs(q) < 0x1p-960 || fabs(a) < 0x1p-960) /* the remainder below could itself be rounded */
+		return bpg_next_down(q);
+	double r = fma(-q, b, a); /* a/b = q + r/b */
+	return r == 0 || (r > 0) == (b > 0) ? q : bpg_next_down(q);
+}
+
+static inline double bpg_div_up(double a, double b) { return -bpg_div_down(-a, b); }
+
+/* Square roots of what is not negative (smaller numbers count as 0). */
+static inline double bpg_sqrt_down(double a)
+{
+	if (!(a > 0))
+		return 0;
+	double s = sqrt(a);
+	return isinf(s) || fma(s, s, -a) <= 0 ? s : bpg_next_down(s);
+}
+
+static inline double bpg_sqrt_up(double a)
+{
+	if (isnan(a))
+		return INFINITY;
+	if (!(a > 0))
+		return 0;
+	double s = sqrt(a);
+	return isinf(s) || (a > 0x1p-900 && fma(s, s, -a) >= 0) ? s : bpg_next_up(s);
+}
+
+/* exp and log of the library are taken to be within 2 units in the last place (glibc states 1). */
+static inline double bpg_exp_down(double a)
+{
+	double y = isnan(a) ? 0 : exp(a);
+	if (isinf(y))
+		return isinf(a) ? y : DBL_MAX;
+	return a == 0 ? 1 : fmax(bpg_next_down(bpg_next_down(y)), 0);
+}
+
+static inline double bpg_exp_up(double a)
+{
+	double y = isnan(a) ? INFINITY : exp(a);
+	return a == 0 || a == -INFINITY ? y : bpg_next_up(bpg_next_up(y));
+}
+
+static inline double bpg_log_down(double a)
+{
+	return a == 1 ? 0 : a > 0 ? bpg_next_down(bpg_next_down(log(a))) : -INFINITY;
+}
+
+static inline double bpg_log_up(double a)
+{
+	return a == 1 ? 0 : a > 0 ? bpg_next_up(bpg_next_up(log(a))) : isnan(a) ? INFINITY : -INFINITY;
+}
+
 /* Enclosure [*lo, *up] += c * [l, u] with |true c - c| <= err. */
 static inline void bpg_axpy_outward(double c, double err, double l, double u, double *lo, double *up)
 {

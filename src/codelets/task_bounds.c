@@ -80,11 +80,24 @@ static double middle(double l, double u)
 	return c < l ? l : c > u ? u : c;
 }
 
+/* Weights held as floats: relative errors of rounding the weight, the scale and their product, and what an input can make
+ * of weights that are below the floats. */
+static const double held = 3 * BPG_U32;
+
+static double held_below(const double *c, const double *r, int64_t n, double scale)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		sum += fabs(c[i]) + r[i];
+	return 0x1p-149 * (1 + scale) * sum * (1 + 0x1p-20);
+}
+
 /* Dense: rows of weights against centres and radii of the input. */
 static bool dense_sums(const struct bpg_hop *h, const double *c, const double *r, int64_t first, int64_t n, struct share *s)
 {
 	const struct bpg_dense *d = &h->dense;
-	double scale = fabs(d->scale);
+	double scale = fabs(d->scale), below = h->inexact ? held_below(c, r, d->ins, scale) : 0;
 
 	memset(s->c, 0, (size_t)n * sizeof *s->c);
 	memset(s->g, 0, (size_t)n * sizeof *s->g);
@@ -123,11 +136,10 @@ static bool dense_sums(const struct bpg_hop *h, const double *c, const double *r
 	}
 	for (int64_t i = 0; i < n; i++) {
 		double b = d->bias ? d->bias_scale * bpg_const_at(d->bias, (first + i) * d->bias_stride) : 0;
-		double held = (h->inexact ? 2 * BPG_U32 : 0) + 4 * BPG_U64;
 		s->c[i] = s->c[i] * d->scale + b;
 		s->g[i] *= scale;
 		s->m[i] = s->m[i] * scale + fabs(b);
-		s->e[i] = held * (s->m[i] + (h->inexact ? s->g[i] : 0));
+		s->e[i] = 4 * BPG_U64 * s->m[i] + (h->inexact ? held * (s->m[i] + s->g[i]) + below : 0);
 	}
 	return true;
 }
@@ -140,7 +152,7 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups;
 	const struct bpg_columns *k = h->out;
 	int64_t W = v->out_size[1];
-	double *acc = malloc((size_t)(3 * W + 1) * sizeof *acc);
+	double *acc = malloc((size_t)(3 * W + 1) * sizeof *acc), below = h->inexact ? held_below(c, r, h->in[0]->n, 1) : 0;
 
 	if (!w || !acc) {
 		free(acc);
@@ -184,7 +196,7 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 				if (i < 0 || i >= n)
 					continue;
 				s->c[i] = sum[px] + b, s->g[i] = gross[px], s->m[i] = size[px] + fabs(b);
-				s->e[i] = (h->inexact ? 2 * BPG_U32 * (s->m[i] + gross[px]) : 0) + 4 * BPG_U64 * s->m[i];
+				s->e[i] = (h->inexact ? held * (s->m[i] + gross[px]) + below : 0) + 4 * BPG_U64 * s->m[i];
 			}
 		}
 	(void)k;
@@ -199,7 +211,7 @@ static bool term_sums(const struct bpg_hop *h, const double *const *f, int64_t f
 
 	bpg_terms_init(&t);
 	for (int64_t i = 0; i < n; i++) {
-		double sum = 0, size, gross = 0, extra;
+		double sum = 0, size, gross = 0, extra, below = 0;
 
 		bpg_terms_reset(&t);
 		h->v->layer->terms(h->v, first + i, &t);
@@ -210,6 +222,7 @@ static bool term_sums(const struct bpg_hop *h, const double *const *f, int64_t f
 			double c = x[BPG_CENTRE * m + t.index[k]], r = x[BPG_RADIUS * m + t.index[k]], q = t.coef[k], held = fabs(q - (double)(float)q);
 			if (q == 0 && t.err[k] == 0)
 				continue;
+			below += fabs(q) != 1; /* products may underflow */
 			sum += q * c;
 			size += fabs(q * c);
 			gross += fabs(q) * r;
@@ -220,7 +233,7 @@ static bool term_sums(const struct bpg_hop *h, const double *const *f, int64_t f
 		}
 		s->c[i] = sum, s->g[i] = gross, s->m[i] = size;
 		s->e[i] = extra * (1 + 0x1p-20) + (t.n > 1 || t.bias != 0 || size != fabs(sum) ? bpg_gamma(t.n + 4, BPG_U64) * size : 0)
-		          + (t.n == 1 && fabs(t.coef[0]) != 1 ? 4 * BPG_U64 * size : 0);
+		          + (t.n == 1 && fabs(t.coef[0]) != 1 ? 4 * BPG_U64 * size : 0) + below * 0x1p-1070;
 	}
 	bool failed = t.failed;
 	bpg_terms_fini(&t);
@@ -260,14 +273,17 @@ void bpg_task_interval(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		if (!ok)
 			goto out;
 		own = a->centred;
+		double gamma = bpg_gamma(terms + 16, BPG_U64);
+		gamma *= 1 + 4 * gamma; /* of sums that were rounded themselves */
 		for (int64_t i = 0; i < n; i++) {
-			s.e[i] += bpg_gamma(terms + 16, BPG_U64) * s.m[i] + terms * 0x1p-1070;
-			s.g[i] = s.g[i] * (1 + bpg_gamma(terms + 16, BPG_U64)) + terms * 0x1p-1070;
+			s.e[i] += gamma * s.m[i] + terms * 0x1p-1070;
+			s.g[i] = s.g[i] * (1 + gamma) + terms * 0x1p-1070;
 			s.r[i] = bpg_next_up(s.g[i] + s.e[i]);
-			if (own) {
-				s.l[i] = bpg_next_down(s.c[i] - s.r[i]);
-				s.u[i] = bpg_next_up(s.c[i] + s.r[i]);
-			}
+			own = own && isfinite(s.c[i]) && s.r[i] < INFINITY; /* else one by one: 0 * infinity is 0 there */
+		}
+		for (int64_t i = 0; own && i < n; i++) {
+			s.l[i] = bpg_next_down(s.c[i] - s.r[i]);
+			s.u[i] = bpg_next_up(s.c[i] + s.r[i]);
 		}
 	} else if (v->layer->family == BPG_LINEAR) {
 		ok = term_sums(h, field, first, n, &s);
@@ -351,20 +367,20 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			f[(up ? BPG_TIMES_NEW_UP : BPG_TIMES_NEW_LO) * places + at] = now;
 			f[(up ? BPG_TIMES_OLD_UP : BPG_TIMES_OLD_LO) * places + at] = old;
 			double cost = sums * (fabs(old) + fabs(now * s)) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d));
-			price = cost > price ? cost : price;
+			if (cost < INFINITY && cost > price) /* an infinite line says so in p */
+				price = cost;
 			if (s != 0 && s != 1 && s != -1 && !free_slope)
 				round32 = BPG_U32 * r * (1 + 0x1p-20), round64 = BPG_U64 * r * (1 + 0x1p-20);
 		}
 		bool one = p.lo_slope == p.up_slope && p.lo_bias == p.up_bias;
 		double old = f[BPG_TIMES_OLD_LO * places + at];
-		f[BPG_LINE * places + at] = one && p.lo_slope == 1 ? BPG_LINE_SAME : one && p.lo_slope == 0 && old == 0 && price == 0 ? BPG_LINE_NONE : BPG_LINE_TWO;
+		bool plain = f[BPG_TIMES_NEW_LO * places + at] == 0;
+		f[BPG_LINE * places + at] = one && plain && p.lo_slope == 1 ? BPG_LINE_SAME : one && p.lo_slope == 0 && old == 0 && price == 0 ? BPG_LINE_NONE : BPG_LINE_TWO;
 		if (a->producer) {
 			double gross = x[BPG_GROSS * n + i], extra = x[BPG_EXTRA * n + i];
 			round32 += (a->producer->gamma32 > 0 ? a->producer->gamma32 * gross : 0) + extra;
 			round64 += (a->producer->gamma64 > 0 ? a->producer->gamma64 * gross : 0) + extra;
 		}
-		if (!(price < INFINITY)) /* the plane itself is infinite and says so */
-			price = 0;
 		f[BPG_PRICE_OLD * places + at] = a->slack ? price + 0x1p-60 : 0;
 		f[BPG_PRICE_NEW32 * places + at] = a->slack ? round32 + 0x1p-60 : 0;
 		f[BPG_PRICE_NEW64 * places + at] = a->slack ? round64 + 0x1p-60 : 0;

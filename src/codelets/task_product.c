@@ -201,7 +201,7 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 				state[BPG_SLACK * rows + row[side] + e] = a->slack ? own[BPG_EXTRA * n + o] : 0;
 			}
 			if (a->relax) {
-				struct bpg_arg_relax r = { .hop = a->relax, .tile = a->tile, .slack = a->slack };
+				struct bpg_arg_relax r = { .hop = a->relax, .tile = a->tile, .slack = a->slack, .under = a->under };
 				bpg_relax_strip(&r, buffer[1], tile, strip[side], state, rows);
 			}
 		}
@@ -287,7 +287,8 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 			if (row[side] >= 0) {
 				state[BPG_P * rows + row[side]] += side ? -sum : sum;
 				if (a->slack)
-					state[BPG_SLACK * rows + row[side]] += extra * (1 + 0x1p-20) + bpg_gamma(q->n + 8.0, BPG_U64) * size;
+					state[BPG_SLACK * rows + row[side]] += extra * (1 + 0x1p-20) + bpg_gamma(q->n + 8.0, BPG_U64) * size
+					                                       + 2 * BPG_U64 * fabs(state[BPG_P * rows + row[side]]);
 			}
 	}
 }

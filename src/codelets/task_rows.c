@@ -87,14 +87,17 @@ void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *
 	int64_t columns = bpg_columns_in(k, &r->tile.window), places = bpg_columns_places(k);
 	double *p = state + BPG_P * rows + strip * BPG_LANES, *slack = state + BPG_SLACK * rows + strip * BPG_LANES;
 	char *a = (char *)tile + strip * columns * (int64_t)lane_bytes(r->tile.wide);
+	double sum[BPG_LANES] = { 0 }; /* from zero: the size of p would enter every rounding */
 
 	for (struct span s = { 0 }; next_span(k, &r->tile.window, &s);) {
 		char *x = a + s.column * (int64_t)lane_bytes(r->tile.wide);
 		if (r->tile.wide)
-			relax_columns_f64(F64(x), s.n, planes, places, s.place, r->slack, p, slack);
+			relax_columns_f64(F64(x), s.n, planes, places, s.place, r->slack, sum, slack);
 		else
-			relax_columns_f32(F32(x), s.n, planes, places, s.place, r->slack, p, slack);
+			relax_columns_f32(F32(x), s.n, planes, places, s.place, r->slack, sum, slack);
 	}
+	for (int e = 0; e < BPG_LANES; e++)
+		p[e] += sum[e];
 	if (r->slack)
 		for (int e = 0; e < BPG_LANES; e++)
 			slack[e] += 8 * BPG_U64 * fabs(p[e]) + r->under + (double)columns * 0x1p-140; /* prices summed in float underflow */
@@ -188,13 +191,14 @@ static void charge_planes(const struct bpg_arg_map_planes *a, void *const *bound
 	const struct bpg_hop *h = a->map.hop;
 	const struct bpg_columns *k = h->out;
 	int64_t rows = (int64_t)a->map.from.strips * BPG_LANES, columns = bpg_columns_in(k, &a->map.from.window);
-	double unit = a->map.from.wide ? BPG_U64 : BPG_U32;
-	double dear[BPG_LANES];
+	double unit = a->map.from.wide ? BPG_U64 : BPG_U32, fan = (double)h->lower->most_fan + (double)h->upper->most_fan;
+	double dear[BPG_LANES], sum[BPG_LANES]; /* the sum from zero: the size of p would enter every rounding */
 
 	for (int q = 0; q < a->map.from.strips; q++) {
 		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES;
 
 		memset(dear, 0, sizeof dear);
+		memset(sum, 0, sizeof sum);
 		for (struct span s = { 0 }; next_span(k, &a->map.from.window, &s);)
 			for (int64_t j = 0; j < s.n; j++) {
 				int64_t i = bpg_columns_element(k, s.place + j);
@@ -215,13 +219,15 @@ static void charge_planes(const struct bpg_arg_map_planes *a, void *const *bound
 						gross += fabs(c) * r;
 					}
 					d[b] = at;
-					price[b] = a->slack ? bpg_gamma((double)side[b]->most_fan + 4, unit) * gross * 1.0001
-					                      + bpg_gamma((double)(columns + 16 + side[b]->most_fan), BPG_U64) * size : 0;
+					price[b] = a->slack ? bpg_gamma(fan + 4, unit) * gross * 1.0001
+					                      + bpg_gamma((double)(columns + 16 + side[b]->first[i + 1] - side[b]->first[i]), BPG_U64) * size : 0;
 				}
 				const char *x = from + (q * columns + s.column + j) * (int64_t)lane_bytes(a->map.from.wide);
-				BY_TYPE(a->map.from.wide, plane_column_f32(F32(x), d[0], d[1], price[0], price[1], p, dear),
-				        plane_column_f64(F64(x), d[0], d[1], price[0], price[1], p, dear));
+				BY_TYPE(a->map.from.wide, plane_column_f32(F32(x), d[0], d[1], price[0], price[1], sum, dear),
+				        plane_column_f64(F64(x), d[0], d[1], price[0], price[1], sum, dear));
 			}
+		for (int e = 0; e < BPG_LANES; e++)
+			p[e] += sum[e];
 		if (a->slack)
 			for (int e = 0; e < BPG_LANES; e++)
 				slack[e] += dear[e] * (1 + 0x1p-12) + 8 * BPG_U64 * fabs(p[e]) + h->under;
@@ -346,6 +352,7 @@ void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	const struct bpg_arg_finish *a = arg;
 	const double *state = buffer[0];
 	double *lb = buffer[1], gamma = bpg_gamma((double)a->terms + 16, BPG_U64);
+	const double tiny = 0x1p-1000; /* what products in double may have lost below the least number */
 
 	(void)rt;
 	for (int r = 0; r < a->rows; r++) {
@@ -353,13 +360,13 @@ void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 		if (a->norm) {
 			double ball = state[BPG_BALL * a->rows + r];
-			ball = (a->norm == 2 ? sqrt(ball) : ball) * a->radius;
-			if (!(far <= ball))
+			ball = (a->norm == 2 ? sqrt(ball + (double)a->terms * 0x1p-1070) : ball) * a->radius;
+			if (!(far <= ball) && !isnan(far))
 				far = ball;
 		}
 		double bound = p - far;
 		if (a->slack)
-			bound = bpg_next_down(bound - (gamma * far + slack * (1 + 0x1p-20) + 8 * BPG_U64 * (fabs(p) + far)));
+			bound = bpg_next_down(bound - (gamma * far + slack * (1 + 0x1p-20) + 8 * BPG_U64 * (fabs(p) + far) + tiny));
 		lb[r] = bound > -INFINITY ? bound : -INFINITY; /* NaN (0 * infinity) says nothing about the row */
 	}
 }

@@ -61,6 +61,7 @@ struct bpg_arg_start {
 	int minus;                /* first row of the upper sides; the lower sides begin at row 0 */
 	struct bpg_view_tile tile;
 	const struct bpg_hop *relax; /* hop of the input, relaxed at once; null: not */
+	double under;             /* slack by underflow of that relaxation */
 	bool slack;
 };
 bpg_task_fn bpg_task_start_dense;

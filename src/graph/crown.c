@@ -218,8 +218,11 @@ static void rows_from_intervals(const struct bpg_model *m, const struct bpg_ques
 			bool exact = fabs(c) == 1 && err == 0;
 			double x = fmin(a, b), y = fmax(a, b);
 			if (!exact) {
-				x = bpg_next_down(x) - err * far * (1 + 0x1p-40);
-				y = bpg_next_up(y) + err * far * (1 + 0x1p-40);
+				x = bpg_next_down(x), y = bpg_next_up(y);
+				if (err > 0) {
+					x = bpg_next_down(x - err * far * (1 + 0x1p-40));
+					y = bpg_next_up(y + err * far * (1 + 0x1p-40));
+				}
 			}
 			lo = q->n == 1 && exact && q->offset == 0 && q->offset_err == 0 ? x : bpg_next_down(lo + x);
 			up = q->n == 1 && exact && q->offset == 0 && q->offset_err == 0 ? y : bpg_next_up(up + y);

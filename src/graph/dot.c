@@ -4,11 +4,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char *const name[] = {
-	[BPG_STEP_START] = "start", [BPG_STEP_QUESTION] = "start", [BPG_STEP_TOLL] = "toll", [BPG_STEP_RELAX] = "relax",
-	[BPG_STEP_GEMM] = "gemm", [BPG_STEP_CONV] = "gemm", [BPG_STEP_MAP] = "map", [BPG_STEP_PLANES] = "relax", [BPG_STEP_ADD] = "reduce",
-	[BPG_STEP_COPY] = "map", [BPG_STEP_CONCRETIZE] = "concretize", [BPG_STEP_FINISH] = "concretize", [BPG_STEP_FREE] = "free",
-};
+/* A step is drawn by the kind of its task; what only the plan knows by its own name. */
+static const char *name(enum bpg_step_kind kind)
+{
+	static const enum bpg_task_kind task[] = {
+		[BPG_STEP_START] = BPG_TASK_START, [BPG_STEP_QUESTION] = BPG_TASK_START, [BPG_STEP_TOLL] = BPG_TASK_CONCRETIZE,
+		[BPG_STEP_RELAX] = BPG_TASK_RELAX, [BPG_STEP_GEMM] = BPG_TASK_GEMM, [BPG_STEP_CONV] = BPG_TASK_GEMM, [BPG_STEP_MAP] = BPG_TASK_MAP,
+		[BPG_STEP_PLANES] = BPG_TASK_RELAX, [BPG_STEP_ADD] = BPG_TASK_REDUCE, [BPG_STEP_COPY] = BPG_TASK_MAP,
+		[BPG_STEP_CONCRETIZE] = BPG_TASK_CONCRETIZE, [BPG_STEP_FINISH] = BPG_TASK_CONCRETIZE,
+	};
+
+	return kind == BPG_STEP_FREE ? "free" : kind == BPG_STEP_TOLL ? "toll" : bpg_task_kind_name(task[kind]);
+}
 
 void bpg_dot_begin(FILE *to)
 {
@@ -45,7 +52,7 @@ void bpg_wave_dot(const struct bpg_model *m, const struct bpg_stage *s, const st
 		const struct bpg_step *p = &w->step[i];
 		if (p->kind == BPG_STEP_FREE && p->from < 0)
 			continue;
-		fprintf(to, "s%" PRId64 "_%" PRId64 " [label=\"%s", id, i, name[p->kind]);
+		fprintf(to, "s%" PRId64 "_%" PRId64 " [label=\"%s", id, i, name(p->kind));
 		if (p->kind != BPG_STEP_FINISH) {
 			fputs("\\n", to);
 			quoted(to, m->node[p->node].net->tensor);

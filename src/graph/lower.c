@@ -343,6 +343,14 @@ static enum bpg_status need(struct lowering *x, int b)
 	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
 }
 
+/* Underflow of a relaxation and of the linear node before it, when that is charged with it. */
+static double relax_under(const struct bpg_model *m, const struct bpg_model_node *v)
+{
+	const struct bpg_model_node *in = &m->node[v->src[0]];
+
+	return v->hop.under + (in->charged ? in->hop.under : 0);
+}
+
 static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t)
 {
 	struct bpg_model *m = x->m;
@@ -367,7 +375,8 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 		return submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
-		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack };
+		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
+		                   .under = x->s->relaxed_start ? relax_under(m, v) : 0 };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
 	struct bpg_tensor *b[4] = { own->bounds_t };
 	enum bpg_access mode[4] = { BPG_READ };
@@ -454,8 +463,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		return slack ? submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
 	}
 	case BPG_STEP_RELAX: {
-		const struct bpg_model_node *in = &m->node[v->src[0]];
-		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under + (in->charged ? in->hop.under : 0) };
+		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, relax_under(m, v) };
 		struct bpg_tensor *b[] = { v->planes_t, from, state, v->bounds_t, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_READ };
 		return submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);

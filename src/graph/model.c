@@ -295,16 +295,39 @@ void bpg_model_free(struct bpg_model *m)
 
 enum standing { CONSTANT, SINGLE, MIXED };
 
-/* What the planes of y make of element i of its pre-activation: nothing, one line, or two. */
+/* Is element i of v, whose range is [l, u], one number, and what elementwise functions make of it, too? Their errors make
+ * ranges of points, and they share the columns of v. */
+static bool still(const struct bpg_model *m, const struct bpg_model_node *v, double l, double u, int depth)
+{
+	if (!(l == u) || depth > 16)
+		return false;
+	for (int c = 0; c < v->consumers; c++) {
+		const struct bpg_model_node *y = &m->node[v->consumer[c]];
+		double lo, up;
+
+		if (y->hop.kind != BPG_HOP_UNARY)
+			continue;
+		bpg_unary_range(y->hop.v, l, u, &lo, &up);
+		if (!still(m, y, lo, up, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+/* What the planes of y make of element i of its pre-activation: nothing (y is one number), one line, or two. */
 static enum standing standing(const struct bpg_model *m, const struct bpg_model_node *y, const struct bpg_model_node *x, int64_t i)
 {
 	static const double none[2] = { NAN, NAN };
 	struct bpg_planes1 p;
+	double lo, up;
 
 	bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
 	if (p.lo_slope != p.up_slope || p.lo_bias != p.up_bias)
 		return MIXED;
-	return p.lo_slope == 0 && x->consumers == 1 && !x->output ? CONSTANT : SINGLE;
+	if (p.lo_slope != 0 || x->consumers != 1 || x->output)
+		return SINGLE;
+	bpg_unary_range(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], &lo, &up);
+	return still(m, y, lo, up, 0) ? CONSTANT : SINGLE;
 }
 
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *y, struct bpg_model_node *x)
@@ -328,7 +351,8 @@ enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, stru
 		return bpg_nomem(ctx, "the columns of a node");
 	/* Mixed ones fill the list from its start, the others wait in `slot` for the second round. */
 	for (int64_t i = 0; i < k->n; i++) {
-		enum standing s = !(r[i] > 0) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;
+		double at = bpg_field(x ? x : y, BPG_CENTRE)[i];
+		enum standing s = !(r[i] > 0) && still(m, x ? x : y, at, at, 0) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;
 		k->slot[i] = s == CONSTANT ? -1 : -2;
 		if (s == MIXED) {
 			k->slot[i] = (int32_t)mixed;

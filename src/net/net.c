@@ -127,6 +127,18 @@ static enum bpg_status settle(struct bpg_build *b, const struct bpg_node *v, con
 	return append(b, v, tensor, in, &out->node);
 }
 
+/* Imported by the first layer that lists the operator and does not say that this is beyond it. */
+static enum bpg_status import_node(struct bpg_import *im, struct bpg_node *v)
+{
+	const struct bpg_layer *next;
+	enum bpg_status st = bpg_import_run(im, v);
+	while (st == BPG_EUNSUPPORTED && !im->wrong && (next = bpg_layer_next(v->layer, im->op))) {
+		v->layer = next;
+		st = bpg_import_run(im, v);
+	}
+	return st;
+}
+
 enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const struct bpg_layer *layer, int nin,
                                const struct bpg_value *const *in, const char *tensor, struct bpg_value *out)
 {
@@ -142,8 +154,8 @@ enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const
 		return nomem(b);
 	for (int k = 0; k < nin; k++)
 		v.in[k] = in[k] ? bpg_build_operand(in[k]) : (struct bpg_operand){ .absent = true };
-	BPG_TRY(bpg_import_run(im, &v));
-	bool fold = layer->family == BPG_CONSTANT || (nin > 0 && all_constant(&v));
+	BPG_TRY(import_node(im, &v));
+	bool fold = v.layer->family == BPG_CONSTANT || (nin > 0 && all_constant(&v));
 	if (!fold && !v.out.n)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the output has no elements");
 	return settle(b, &v, in, tensor, fold, out);

@@ -37,8 +37,11 @@ void bpg_net_free(struct bpg_net *net);
 
 /* ---- building (src/onnx calls this) ---- */
 
-/* Finds the layer that imports an operator of the given domain ("" and "ai.onnx" are the same); null: unsupported. */
+/* Finds the first layer that lists an operator of the given domain ("" and "ai.onnx" are the same); null: unsupported. */
 const struct bpg_layer *bpg_layer_find(const char *domain, const char *op);
+/* The next layer that lists the operator, after `layer`: a product of two variables is another layer than one with a
+ * constant. Null: no more. */
+const struct bpg_layer *bpg_layer_next(const struct bpg_layer *layer, const char *op);
 /* Every layer, built in order of layers.am, then added ones. */
 int bpg_layer_count(void);
 const struct bpg_layer *bpg_layer_get(int i);

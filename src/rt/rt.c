@@ -329,6 +329,7 @@ void bpg_rt_trampoline(void *descr[], void *arg)
 
 		for (int i = 0; i < n; i++)
 			buffer[i] = (void *)((struct bpg_block *)descr[i])->ptr;
+		bpg_float_mode(); /* a plugin may have been loaded */
 		atomic_fetch_add_explicit(&rt->running, 1, memory_order_relaxed);
 		c->run(rt, buffer, c->arg);
 		atomic_fetch_sub_explicit(&rt->running, 1, memory_order_relaxed);

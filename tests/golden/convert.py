@@ -14,7 +14,8 @@ OPS = set('''Add AveragePool BatchNormalization Cast Clip Concat Constant Consta
 # Bounds on these are unique numbers; where another operator stands, the relaxation is a choice.
 CHOICE = {'Clip', 'MaxPool', 'Sigmoid', 'Tanh'}
 PRODUCTS = {'gated_cell', 'ops_mul'}  # of two variables: not part of this version
-METHODS = {'ibp': 'IBP', 'crown-ibp': 'CROWN-IBP', 'crown': 'CROWN', 'crown.same': 'CROWN:same-slope', 'crown.zero': 'CROWN:zero-lb',
+METHODS = {'ibp': 'IBP', 'crown-ibp': 'CROWN-IBP', 'crown': 'CROWN', 'crown.same': 'CROWN:same-slope',
+           'crown.zero': 'CROWN:zero-lb',
            'crown.one': 'CROWN:one-lb'}
 
 

@@ -86,7 +86,8 @@ static struct bpg_region *region(struct bpg_ctx *ctx, const struct golden *g, in
 	enum bpg_status st;
 
 	if (number(g, "norm") == 0) {
-		struct bpg_numbers l = { "lower", n, get(g, "lower")->value, NULL, NULL }, u = { "upper", n, get(g, "upper")->value, NULL, NULL };
+		struct bpg_numbers l = { "lower", n, get(g, "lower")->value, NULL, NULL }, u = { "upper", n, get(g, "upper")->value, NULL,
+		        NULL };
 		st = bpg_region_box(ctx, n, &l, &u, &r);
 	} else {
 		struct bpg_numbers c = { "center", n, get(g, "center")->value, NULL, NULL };
@@ -173,7 +174,8 @@ struct way {
 };
 
 /* No bound is looser than the reference's by more than rounding (unique ones), or 1 % of the mean width (others). */
-static void compare(const char *name, const struct golden *g, const char *spec, const struct way *w, const double *lower, const double *upper)
+static void compare(const char *name, const struct golden *g, const char *spec, const struct way *w, const double *lower,
+        const double *upper)
 {
 	char key[96];
 
@@ -190,15 +192,18 @@ static void compare(const char *name, const struct golden *g, const char *spec, 
 	for (int64_t i = 0; i < al->n; i++) {
 		double rounding = 1e-9 * (1 + fabs(al->value[i]) + fabs(au->value[i])); /* values reached are rounded, too */
 		REQUIRE(lower[i] <= al->value[i] + rounding && upper[i] >= au->value[i] - rounding,
-		              "%s, %s, %s, row %lld: [%.17g, %.17g] leaves out values reached, [%.17g, %.17g]", name, spec, w->method, (long long)i, lower[i],
+		              "%s, %s, %s, row %lld: [%.17g, %.17g] leaves out values reached, [%.17g, %.17g]", name, spec, w->method,
+		        (long long)i, lower[i],
 		              upper[i], al->value[i], au->value[i]);
 		if (number(g, "unique") && !w->slack && strcmp(w->method, "crown.same") != 0)
 			REQUIRE(lower[i] >= l->value[i] - tolerance && upper[i] <= u->value[i] + tolerance,
-			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, spec, w->method, w->wide ? "float64" : "float32",
+			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, spec, w->method,
+			        w->wide ? "float64" : "float32",
 			              (long long)i, lower[i], upper[i], l->value[i], u->value[i]);
 		if (number(g, "unique") && !w->slack && strcmp(w->method, "crown.same") != 0 && !may_be_tighter(name, w->method))
 			REQUIRE(lower[i] <= l->value[i] + tolerance && upper[i] >= u->value[i] - tolerance,
-			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] should equal [%.17g, %.17g]", name, spec, w->method, w->wide ? "float64" : "float32",
+			              "%s, %s, %s, %s, row %lld: [%.17g, %.17g] should equal [%.17g, %.17g]", name, spec, w->method,
+			        w->wide ? "float64" : "float32",
 			              (long long)i, lower[i], upper[i], l->value[i], u->value[i]);
 	}
 	/* `same` takes its slopes from the bounds before the node: tighter ones may make a single row looser. */
@@ -230,7 +235,8 @@ static void compare_inside(const char *name, const struct golden *g, const struc
 			if ((l->value[i] >= 0 && a >= -tolerance) || (u->value[i] <= 0 && b <= tolerance))
 				continue;
 			REQUIRE(a >= l->value[i] - tolerance && b <= u->value[i] + tolerance,
-			              "%s: %s, element %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, e->text, (long long)i, a, b, l->value[i],
+			              "%s: %s, element %lld: [%.17g, %.17g] is looser than [%.17g, %.17g]", name, e->text, (long long)i, a, b,
+			        l->value[i],
 			              u->value[i]);
 		}
 		++*compared;
@@ -258,7 +264,8 @@ static struct bpg_bound_options options(const struct way *w)
 {
 	static const char *const slope[] = { "crown.", "crown.zero", "crown.one", "crown.same" };
 	struct bpg_bound_options o = outcome_options(!strcmp(w->method, "ibp") ? BPG_METHOD_IBP
-	                                             : !strcmp(w->method, "crown-ibp") ? BPG_METHOD_CROWN_IBP : BPG_METHOD_CROWN, w->wide);
+	                                             : !strcmp(w->method, "crown-ibp") ? BPG_METHOD_CROWN_IBP : BPG_METHOD_CROWN,
+	        w->wide);
 
 	o.slack = w->slack;
 	for (int s = 1; s < 4; s++)
@@ -312,7 +319,8 @@ START_TEST(test_case)
 		 * constants (batch norm, 1/n) count, which are held as float32. */
 		double most = w->wide ? 1e-4 : depth(o.m) <= 2 ? 1e-3 : 1e-2;
 		if (w->slack)
-			REQUIRE(width <= *plain * (1 + most), "%s, %s, %s: slack widens by %.3g of the width", name, w->method, w->wide ? "float64" : "float32",
+			REQUIRE(width <= *plain * (1 + most), "%s, %s, %s: slack widens by %.3g of the width", name, w->method,
+			        w->wide ? "float64" : "float32",
 			              width / *plain - 1);
 		outcome_fini(&o);
 	}

@@ -171,11 +171,13 @@ static void window_attributes(struct ow *node, const struct build_window *w, boo
 		ow_attr_ints(node, "dilations", 2, w->dilation);
 }
 
-int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const float *W, const float *bias)
+int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const float *W,
+        const float *bias)
 {
 	char more[64];
 	const struct build_tensor t = b->t[x];
-	const char *k = build_constant(b, 4, (int64_t[]){ outs, t.dim[1] / groups, w->kernel[0], w->kernel[1] }, W), *c = build_constant(b, 1, &outs, bias);
+	const char *k = build_constant(b, 4, (int64_t[]){ outs, t.dim[1] / groups, w->kernel[0], w->kernel[1] }, W),
+	        *c = build_constant(b, 1, &outs, bias);
 
 	snprintf(more, sizeof more, "%s %s", k, c);
 	struct ow node = reads(b, "Conv", x, more);
@@ -196,11 +198,13 @@ int build_pool(struct build *b, const char *op, int x, const struct build_window
 	return build_add(b, node, 4, (int64_t[]){ 1, t->dim[1], build_out_size(w, t->dim[2], 0), build_out_size(w, t->dim[3], 1) });
 }
 
-int build_batchnorm(struct build *b, int x, const float *scale, const float *shift, const float *mean, const float *var, float eps)
+int build_batchnorm(struct build *b, int x, const float *scale, const float *shift, const float *mean, const float *var,
+        float eps)
 {
 	char more[80];
 	int64_t n = b->t[x].dim[1];
-	const char *s = build_constant(b, 1, &n, scale), *t = build_constant(b, 1, &n, shift), *m = build_constant(b, 1, &n, mean), *v = build_constant(b, 1, &n, var);
+	const char *s = build_constant(b, 1, &n, scale), *t = build_constant(b, 1, &n, shift), *m = build_constant(b, 1, &n, mean),
+	        *v = build_constant(b, 1, &n, var);
 
 	snprintf(more, sizeof more, "%s %s %s %s", s, t, m, v);
 	struct ow node = reads(b, "BatchNormalization", x, more);

@@ -42,7 +42,8 @@ int build_vector(struct build *b, int64_t n);                       /* input [1,
 int build_dense(struct build *b, int x, int64_t outs, const float *W, const float *bias); /* Gemm, W [outs, ins]; null: drawn */
 int build_unary(struct build *b, const char *op, int x);
 int build_join(struct build *b, const char *op, int x, int y);      /* Add, Sub of equal shapes */
-int build_scale(struct build *b, const char *op, int x, int64_t n, const float *values); /* Mul, Div, Add, Sub with a constant [n]; n 1 or the last axis */
+int build_scale(struct build *b, const char *op, int x, int64_t n, const float *values); /* Mul, Div, Add,
+        Sub with a constant [n]; n 1 or the last axis */
 int build_flatten(struct build *b, int x);
 
 struct build_window {
@@ -50,9 +51,11 @@ struct build_window {
 };
 /* Output size along spatial axis a; < 1: does not fit. */
 int64_t build_out_size(const struct build_window *w, int64_t in, int a);
-int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const float *W, const float *bias);
+int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const float *W,
+        const float *bias);
 int build_pool(struct build *b, const char *op, int x, const struct build_window *w, bool count_padding);
-int build_batchnorm(struct build *b, int x, const float *scale, const float *shift, const float *mean, const float *var, float eps);
+int build_batchnorm(struct build *b, int x, const float *scale, const float *shift, const float *mean, const float *var,
+        float eps);
 int build_slice(struct build *b, int x, int axis, int64_t from, int64_t to, int64_t step);
 int build_concat(struct build *b, int x, int y, int axis);
 void build_split(struct build *b, int x, int axis, int64_t first, int out[2]);

@@ -8,13 +8,15 @@
 
 struct bpg_bound_options outcome_options(enum bpg_method method, bool wide)
 {
-	return (struct bpg_bound_options){ .method = method, .slope = BPG_SLOPE_ADAPTIVE, .wide = wide, .slack = true, .sides = 3, .owners = 1 };
+	return (struct bpg_bound_options){ .method = method, .slope = BPG_SLOPE_ADAPTIVE, .wide = wide, .slack = true, .sides = 3,
+	        .owners = 1 };
 }
 
 /* The hashes that a report has. */
 static enum bpg_status hashes(struct outcome *o)
 {
-	struct bpg_result r = { .arena = bpg_arena_new(), .rows = o->rows, .lower = o->lower, .upper = o->upper, .owners = o->m->options.owners };
+	struct bpg_result r = { .arena = bpg_arena_new(), .rows = o->rows, .lower = o->lower, .upper = o->upper,
+	        .owners = o->m->options.owners };
 	enum bpg_status st = r.arena ? bpg_result_fill(o->ctx, &r, o->m, false) : bpg_nomem(o->ctx, "a test");
 
 	o->bounds_hash = r.bounds_hash;
@@ -23,8 +25,10 @@ static enum bpg_status hashes(struct outcome *o)
 	return st;
 }
 
-enum bpg_status outcome_poked(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net, const struct bpg_region *region,
-                              const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count, outcome_poke *poke,
+enum bpg_status outcome_poked(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net,
+        const struct bpg_region *region,
+                              const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count,
+        outcome_poke *poke,
                               const void *arg)
 {
 	*o = (struct outcome){ .ctx = ctx, .rows = row ? count : net->out_count };
@@ -39,7 +43,8 @@ enum bpg_status outcome_poked(struct outcome *o, struct bpg_ctx *ctx, struct bpg
 	return hashes(o);
 }
 
-enum bpg_status outcome_run(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net, const struct bpg_region *region,
+enum bpg_status outcome_run(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net,
+        const struct bpg_region *region,
                             const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count)
 {
 	return outcome_poked(o, ctx, rt, net, region, options, row, count, NULL, NULL);

@@ -21,10 +21,13 @@ typedef void outcome_poke(struct bpg_model *m, const void *arg);
 
 /* Bounds of `row` (null: of all outputs; count is ignored) over the region; BPG_OK, or the message is in `ctx`. The
  * result is released by outcome_fini in either case. */
-enum bpg_status outcome_run(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net, const struct bpg_region *region,
+enum bpg_status outcome_run(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net,
+        const struct bpg_region *region,
                             const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count);
-enum bpg_status outcome_poked(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net, const struct bpg_region *region,
-                              const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count, outcome_poke *poke,
+enum bpg_status outcome_poked(struct outcome *o, struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_net *net,
+        const struct bpg_region *region,
+                              const struct bpg_bound_options *options, const struct bpg_question_row *row, int64_t count,
+        outcome_poke *poke,
                               const void *arg);
 void outcome_fini(struct outcome *o);
 

@@ -271,7 +271,8 @@ static void climb(struct trial *t, const struct bpg_question_row *row, double si
 	for (int s = 0; s < STEPS; s++) {
 		keep(t, x);
 		memset(gx, 0, (size_t)g->n * sizeof *gx);
-		REQUIRE(!bpg_net_gradient(t->ctx, t->net, t->value + (int64_t)(t->points - 1) * t->net->nodes, gy, gx), "%s", bpg_ctx_message(t->ctx));
+		REQUIRE(!bpg_net_gradient(t->ctx, t->net, t->value + (int64_t)(t->points - 1) * t->net->nodes, gy, gx), "%s",
+		        bpg_ctx_message(t->ctx));
 		double two = 0, most = 0;
 		for (int64_t i = 0; i < g->n; i++)
 			two += gx[i] * gx[i], most = fmax(most, fabs(gx[i]));
@@ -309,7 +310,8 @@ static void draw_rows(struct trial *t)
 
 #define WHERE "seed %llu, %s, %s, %s: "
 #define ARGS(t, o) (unsigned long long)(t)->seed, (t)->kind, method_name[(o)->method], (o)->wide ? "float64" : "float32"
-static const char *const method_name[] = { [BPG_METHOD_IBP] = "ibp", [BPG_METHOD_CROWN_IBP] = "crown-ibp", [BPG_METHOD_CROWN] = "crown" };
+static const char *const method_name[] = { [BPG_METHOD_IBP] = "ibp", [BPG_METHOD_CROWN_IBP] = "crown-ibp",
+        [BPG_METHOD_CROWN] = "crown" };
 
 /* Rounding of the values in double that they are compared with. */
 static double doubt(const double *v, int64_t n)
@@ -329,7 +331,8 @@ static void check_nodes(const struct trial *t, const struct outcome *o, const st
 			const double *x = t->value[(int64_t)p * t->net->nodes + v], *l = bpg_field(node, BPG_LOWER), *u = bpg_field(node, BPG_UPPER);
 			double rounding = doubt(x, node->columns.n);
 			for (int64_t i = 0; i < node->columns.n; i++)
-				REQUIRE(l[i] <= x[i] + rounding && u[i] >= x[i] - rounding, WHERE "node '%s' (%s), element %lld reaches %.17g outside [%.17g, %.17g]", ARGS(t, b),
+				REQUIRE(l[i] <= x[i] + rounding && u[i] >= x[i] - rounding,
+				        WHERE "node '%s' (%s), element %lld reaches %.17g outside [%.17g, %.17g]", ARGS(t, b),
 				              node->net->tensor, node->hop.v->op ? node->hop.v->op : "input", (long long)i, x[i], l[i], u[i]);
 		}
 }
@@ -377,7 +380,8 @@ static void check_rows(const struct trial *t, const struct outcome *o, const str
 			ck_assert(o->upper[r] == INFINITY);
 		/* At a point nothing is relaxed: the width is rounding. */
 		if (!strcmp(t->kind, "point") && b->sides == 3)
-			REQUIRE(o->upper[r] - o->lower[r] <= (b->wide ? 1e-11 : 1e-4) * size_of(t), WHERE "row %d at a point has the width %.3g", ARGS(t, b), r,
+			REQUIRE(o->upper[r] - o->lower[r] <= (b->wide ? 1e-11 : 1e-4) * size_of(t), WHERE "row %d at a point has the width %.3g",
+			        ARGS(t, b), r,
 			              o->upper[r] - o->lower[r]);
 	}
 }
@@ -486,7 +490,8 @@ END_TEST
 START_TEST(test_linear_on_ball)
 {
 	static const float W[] = { 3, 4 }, zero[] = { 0 };
-	struct bpg_region ball = { .norm = _i ? BPG_NORM_2 : BPG_NORM_1, .ball = true, .n = 2, .lo = (double[]){ -1, -1 }, .up = (double[]){ 1, 1 },
+	struct bpg_region ball = { .norm = _i ? BPG_NORM_2 : BPG_NORM_1, .ball = true, .n = 2, .lo = (double[]){ -1, -1 },
+	        .up = (double[]){ 1, 1 },
 		                   .center = (double[]){ 0, 0 }, .radius = 1 };
 	double most = _i ? 5 : 4;
 	struct bpg_ctx *ctx;

@@ -43,7 +43,7 @@ static quad q_expm1_small(quad r)
 {
 	quad t = 1, sum = 0;
 	r /= 64;
-	for (int i = 1; i < 20; i++) {
+	for (int i = 1; i < 16; i++) {
 		t *= r / i;
 		sum += t;
 	}
@@ -447,6 +447,12 @@ static void draw_alpha(const struct function *f, struct bpg_rng *rng, double l, 
 
 /* ---- extremes ---- */
 
+static bool jumps(const struct function *f)
+{
+	enum kind k = f->s->kind;
+	return k == SIGN || k == FLOOR || k == CEIL || k == ROUND || k == THRESHOLDED;
+}
+
 struct points {
 	int n;
 	double x[1200];
@@ -475,14 +481,14 @@ static void sample_points(const struct function *f, double l, double u, struct p
 		add_point(p, l, u, ldexp(1, 5 * k));
 		add_point(p, l, u, -ldexp(1, 5 * k));
 	}
-	if (!f->u->curvature && (f->u->kinks || f->s->kind == SIGN)) { /* jumps: values on either side */
+	if (jumps(f)) { /* values on either side */
 		double at[4];
 		int n = p->n;
 		for (int i = 0; i < n && p->n < 1000; i++) {
 			add_point(p, l, u, nextafter(rint(p->x[i] * 2) / 2, INFINITY));
 			add_point(p, l, u, nextafter(rint(p->x[i] * 2) / 2, -INFINITY));
 		}
-		n = f->u->kinks ? f->u->kinks(l, u, f->v.attr, at) : 0;
+		n = f->u->kinks(l, u, f->v.attr, at);
 		for (int i = 0; i < n; i++) {
 			add_point(p, l, u, at[i]);
 			add_point(p, l, u, nextafter(at[i], INFINITY));
@@ -521,30 +527,29 @@ static quad golden(const struct function *f, double s, int side, quad a, quad b)
 	return fc < fd ? fc : fd;
 }
 
-static bool jumps(const struct function *f)
-{
-	enum kind k = f->s->kind;
-	return k == SIGN || k == FLOOR || k == CEIL || k == ROUND || k == THRESHOLDED;
-}
-
 static quad extreme(const struct function *f, double s, double l, double u, int side)
 {
 	static struct points p;
-	static double g[BPG_LEN(p.x)];
-	quad least = (quad)INFINITY;
-	double best = INFINITY;
+	static double g[BPG_LEN(p.x)], promise[BPG_LEN(p.x)];
+	quad a = side * (ref(f, l) - (quad)s * l), b = side * (ref(f, u) - (quad)s * u), least = a < b ? a : b;
 
 	sample_points(f, l, u, &p);
-	for (int i = 0; i < p.n; i++) {
+	for (int i = 0; i < p.n; i++)
 		g[i] = side * (f->u->f(p.x[i], f->v.attr) - s * p.x[i]);
-		best = fmin(best, g[i]);
-	}
-	/* Around every dip of the samples that may be the least one. */
+	/* Around the dips of the samples that may be deepest. */
 	for (int i = 0; i < p.n; i++) {
 		double before = i > 0 ? g[i - 1] : INFINITY, after = i + 1 < p.n ? g[i + 1] : INFINITY;
 		double depth = fmax(i > 0 ? before - g[i] : 0, i + 1 < p.n ? after - g[i] : 0);
-		if (g[i] > before || g[i] > after || g[i] - 4 * depth > best + 1e-12 * fabs(best))
-			continue;
+		promise[i] = g[i] <= before && g[i] <= after ? g[i] - depth : INFINITY;
+	}
+	for (int k = 0; k < 4; k++) {
+		int i = 0;
+		for (int j = 1; j < p.n; j++)
+			if (promise[j] < promise[i])
+				i = j;
+		if (promise[i] == INFINITY)
+			break;
+		promise[i] = INFINITY;
 		quad y = side * (ref(f, p.x[i]) - (quad)s * p.x[i]);
 		least = y < least ? y : least;
 		if (jumps(f) || p.n < 2)
@@ -599,7 +604,7 @@ START_TEST(test_planes)
 	struct bpg_rng rng;
 	bpg_rng_seed(&rng, 1000 + (uint64_t)_i);
 
-	for (int k = 0; k < 250; k++) {
+	for (int k = 0; k < (f.s->kind == GELU ? 60 : 150); k++) {
 		double l, u, alpha[2];
 		draw_box(&f, &rng, &l, &u);
 		draw_alpha(&f, &rng, l, u, alpha);
@@ -616,10 +621,10 @@ START_TEST(test_grid)
 	double lo, up;
 	domain(&f, &lo, &up);
 
-	for (int i = -7; i <= 7; i++)
-		for (int j = i; j <= 7; j++)
-			if (i >= lo && j <= up)
-				check_planes(&f, i * 0.75, j * 0.75, none, 0, false);
+	for (int i = -4; i <= 4; i++)
+		for (int j = i; j <= 4; j++)
+			if (i * 1.25 >= lo && j * 1.25 <= up)
+				check_planes(&f, i * 1.25, j * 1.25, none, 0, false);
 }
 END_TEST
 
@@ -630,7 +635,7 @@ START_TEST(test_any_slope)
 	struct bpg_rng rng;
 	bpg_rng_seed(&rng, 2000 + (uint64_t)_i);
 
-	for (int k = 0; f.u->intercept && k < 150; k++) {
+	for (int k = 0; f.u->intercept && k < (f.s->kind == GELU ? 40 : 100); k++) {
 		double l, u, s = (float)(bpg_rng_normal(&rng) * exp(2 * bpg_rng_normal(&rng)));
 		draw_box(&f, &rng, &l, &u);
 		for (int side = 1; side >= -1; side -= 2) {
@@ -684,12 +689,13 @@ START_TEST(test_range)
 	struct bpg_rng rng;
 	bpg_rng_seed(&rng, 4000 + (uint64_t)_i);
 
-	for (int k = 0; k < 200; k++) {
+	for (int k = 0; k < 100; k++) {
 		double l, u, lo, up;
 		draw_box(&f, &rng, &l, &u);
 		bpg_unary_range(&f.v, l, u, &lo, &up);
 		quad least = extreme(&f, 0, l, u, 1), most = -extreme(&f, 0, l, u, -1);
-		ck_assert_msg((quad)lo <= least && most <= (quad)up, "%s %g [%.17g,%.17g]: [%.17g,%.17g] off by %g %g", f.s->op, f.s->a, l, u, lo, up,
+		quad tiny = 1e-30 * (q_abs(least) + q_abs(most)); /* of the reference */
+		ck_assert_msg((quad)lo <= least + tiny && most <= (quad)up + tiny, "%s %g [%.17g,%.17g]: [%.17g,%.17g] off by %g %g", f.s->op, f.s->a, l, u, lo, up,
 		              (double)(least - lo), (double)(up - most));
 		double room = f.s->kind == THRESHOLDED ? 1e-9 : 0; /* limits are sampled */
 		ck_assert_msg((double)(least - lo) <= 1e-14 * fabs(lo) + 1e-250 + room && (double)(up - most) <= 1e-14 * fabs(up) + 1e-250 + room,
@@ -718,7 +724,7 @@ START_TEST(test_values)
 		double y = f.u->f(x, f.v.attr);
 		ck_assert_msg((double)q_abs((quad)y - ref(&f, x)) <= bpg_unary_error(f.u, y), "%s %g at %.17g: %.17g, off by %g, stated %g", f.s->op,
 		              f.s->a, x, y, (double)q_abs((quad)y - ref(&f, x)), bpg_unary_error(f.u, y));
-		if (jumps(&f) || fabs(x) > 1e3 || fabs(x) < 1e-2 || fabs(y) > 1e4)
+		if (jumps(&f) || fabs(x) > 1e3 || fabs(x) < 1e-2 || fabs(y) > 100)
 			continue;
 		quad h = fabs(x) * 1e-8, left = ref(&f, x - h), mid = ref(&f, x), right = ref(&f, x + h);
 		double d = (double)((right - left) / (2 * h)), bend = (double)((right - 2 * mid + left) / (h * h));

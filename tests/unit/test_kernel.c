@@ -44,9 +44,11 @@ static void try_product(bool wide)
 	int64_t K = 1 + below(300), a_strip = (K + below(3)) * BPG_LANES, c_strip = (BPG_GROUP + below(3)) * BPG_LANES;
 	bool accumulate = below(2);
 	struct bpg_run run[4];
-	float *W32 = get(K * BPG_GROUP, sizeof *W32), *A32 = get(strips * a_strip, sizeof *A32), *C32 = get(strips * c_strip, sizeof *C32);
+	float *W32 = get(K * BPG_GROUP, sizeof *W32), *A32 = get(strips * a_strip, sizeof *A32), *C32 = get(strips * c_strip,
+	        sizeof *C32);
 	struct bpg_ahead ahead = { A32, W32, 4 };
-	double *W = get(K * BPG_GROUP, sizeof *W), *A = get(strips * a_strip, sizeof *A), *C = get(strips * c_strip, sizeof *C), *before = get(strips * c_strip, sizeof *before);
+	double *W = get(K * BPG_GROUP, sizeof *W), *A = get(strips * a_strip, sizeof *A), *C = get(strips * c_strip, sizeof *C),
+	        *before = get(strips * c_strip, sizeof *before);
 
 	for (int64_t i = 0; i < K * BPG_GROUP; i++)
 		W32[i] = value(), W[i] = W32[i] * (1 + uniform(-1, 1) * 0x1p-26); /* doubles that are no floats */
@@ -88,11 +90,13 @@ static void try_product(bool wide)
 		double unit = wide ? BPG_U64 : BPG_U32, tiny = wide ? 0x1p-1070 : total * 0x1p-149;
 		double must = wide ? (accumulate ? before[i] + sum64 : sum64) : (double)(accumulate ? (float)before[i] + sum32 : sum32);
 		REQUIRE(!memcmp(&got, &must, sizeof got) || (got == 0 && must == 0),
-		              "%s, %s: strips %d, columns %d, runs %d: element (%lld,%lld,%lld) is %.17g, by definition %.17g", bpg_kernel_name(),
+		              "%s, %s: strips %d, columns %d, runs %d: element (%lld,%lld,%lld) is %.17g, by definition %.17g",
+		        bpg_kernel_name(),
 		              wide ? "float64" : "float32", strips, columns, runs, (long long)s, (long long)j, (long long)lane, got, must);
 		if (accumulate)
 			exact += before[i], gross += fabs(before[i]);
-		REQUIRE(fabsl(got - exact) <= bpg_gamma(total + 1, unit) * gross + tiny, "%s: error %.3Lg is more than gamma_%d allows, %.3Lg", bpg_kernel_name(),
+		REQUIRE(fabsl(got - exact) <= bpg_gamma(total + 1, unit) * gross + tiny, "%s: error %.3Lg is more than gamma_%d allows, %.3Lg",
+		        bpg_kernel_name(),
 		              fabsl(got - exact), total + 1, bpg_gamma(total + 1, unit) * gross + tiny);
 	}
 	free(W), free(W32), free(A32), free(C32), free(A), free(C), free(before);
@@ -179,7 +183,8 @@ static struct bpg_window draw_window(const struct bpg_columns *k)
 
 static void tile_init(struct tile *t, const struct bpg_columns *k, struct bpg_window w, int strips, bool wide)
 {
-	*t = (struct tile){ .k = *k, .view = { strips, wide, w }, .columns = bpg_columns_in(k, &w), .rows = (int64_t)strips * BPG_LANES };
+	*t = (struct tile){ .k = *k, .view = { strips, wide, w }, .columns = bpg_columns_in(k, &w),
+	                    .rows = (int64_t)strips * BPG_LANES };
 	t->data = get(t->rows * t->columns, wide ? sizeof(double) : sizeof(float));
 	t->exact = get(t->rows * t->columns, sizeof *t->exact);
 	t->state = get(BPG_STATES * t->rows, sizeof *t->state);
@@ -268,7 +273,8 @@ static void try_relax(void)
 	struct bpg_arg_relax a = { &hop, t.view, below(2), 1e-9 };
 
 	for (int64_t i = 0; i < BPG_PLANE_FIELDS * places; i++)
-		planes[i] = i / places <= BPG_SLOPE_UP ? (float)uniform(-1, 1) : i / places <= BPG_TIMES_OLD_UP ? uniform(-1, 1) : uniform(0, 1e-3);
+		planes[i] = i / places <= BPG_SLOPE_UP ? (float)uniform(-1, 1) : i / places <= BPG_TIMES_OLD_UP ? uniform(-1, 1) : uniform(0,
+		        1e-3);
 	/* Half of the time a second tile is added first. */
 	struct tile other;
 	double *f = draw_fields(k.n);
@@ -296,7 +302,8 @@ static void try_relax(void)
 			REQUIRE(y == (wide ? v * s : (double)((float)v * (float)s)), "relax: %.17g * %.17g is %.17g", v, s, y);
 			p += (long double)y * n + (long double)v * o;
 			size += fabsl((long double)y * n) + fabsl((long double)v * o);
-			slack += fabsl((long double)v * planes[BPG_PRICE_OLD * places + at]) + fabsl((long double)y * planes[(wide ? BPG_PRICE_NEW64 : BPG_PRICE_NEW32) * places + at]);
+			slack += fabsl((long double)v * planes[BPG_PRICE_OLD * places + at])
+			         + fabsl((long double)y * planes[(wide ? BPG_PRICE_NEW64 : BPG_PRICE_NEW32) * places + at]);
 		}
 		double got = t.state[BPG_P * t.rows + r];
 		REQUIRE(fabsl(got - p) <= 1e-13L * size, "relax: p is %.17g, not %.17Lg", got, p);
@@ -321,7 +328,8 @@ static void try_toll(void)
 		long double slack = a.under;
 		for (int64_t c = 0; c < t.columns; c++) {
 			int64_t i = element_of(&t, c);
-			slack += fabsl((long double)t.exact[r * t.columns + c]) * ((wide ? hop.gamma64 : hop.gamma32) * (long double)f[BPG_GROSS * k.n + i] + f[BPG_EXTRA * k.n + i]);
+			slack += fabsl((long double)t.exact[r * t.columns + c])
+			         * ((wide ? hop.gamma64 : hop.gamma32) * (long double)f[BPG_GROSS * k.n + i] + f[BPG_EXTRA * k.n + i]);
 		}
 		check_charge("toll", t.state[BPG_SLACK * t.rows + r], before[BPG_SLACK * t.rows + r], slack);
 	}
@@ -359,7 +367,8 @@ static void sparse_free(struct bpg_sparse *s)
 }
 
 /* The row's coefficient at element j of the operand mapped to; side: of the positive or of the negative part only. */
-static void gather(const struct tile *t, int64_t r, const struct bpg_sparse *s, int side, int64_t j, long double *sum, long double *size)
+static void gather(const struct tile *t, int64_t r, const struct bpg_sparse *s, int side, int64_t j, long double *sum,
+        long double *size)
 {
 	for (int64_t c = 0; c < t->columns; c++) {
 		int64_t i = element_of(t, c);
@@ -387,7 +396,8 @@ static void try_map(void)
 	draw_columns(&in, below(2));
 	tile_init(&to, &in, whole(&in), t.view.strips, wide);
 	struct bpg_sparse *terms = draw_sparse(k.n, in.n, false);
-	struct bpg_hop hop = { .kind = BPG_HOP_TERMS, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in, &in }, .operand = (int[]){ 0, 1 }, .terms = terms };
+	struct bpg_hop hop = { .kind = BPG_HOP_TERMS, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in, &in },
+	        .operand = (int[]){ 0, 1 }, .terms = terms };
 	struct bpg_arg_map a = { &hop, 1, t.view, to.view };
 
 	bpg_task_map(NULL, (void *[]){ t.data, to.data }, &a);
@@ -410,7 +420,8 @@ static void try_map_planes(void)
 	in[1] = in[0];
 	tile_init(&to, &in[1], whole(&in[1]), t.view.strips, wide);
 	struct bpg_sparse *lower = draw_sparse(k.n, in[0].n, true), *upper = draw_sparse(k.n, in[0].n, true);
-	struct bpg_hop hop = { .kind = BPG_HOP_PLANES, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in[0], &in[1] }, .operand = (int[]){ 1, 0 },
+	struct bpg_hop hop = { .kind = BPG_HOP_PLANES, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in[0], &in[1] },
+	        .operand = (int[]){ 1, 0 },
 		               .lower = lower, .upper = upper };
 	struct bpg_arg_map_planes a = { { &hop, 0, t.view, to.view }, true }; /* number 0 is operand 1 */
 	double *own = draw_fields(k.n), *field[2] = { draw_fields(in[0].n), draw_fields(in[0].n) }; /* of number 0, 1 */
@@ -428,7 +439,8 @@ static void try_map_planes(void)
 			p += v * at;
 			size += fabsl(v) * 8;
 		}
-		REQUIRE(fabsl(t.state[BPG_P * t.rows + r] - p) <= 1e-12L * size, "planes: p is %.17g, not %.17Lg", t.state[BPG_P * t.rows + r], p);
+		REQUIRE(fabsl(t.state[BPG_P * t.rows + r] - p) <= 1e-12L * size, "planes: p is %.17g, not %.17Lg", t.state[BPG_P * t.rows + r],
+		        p);
 		ck_assert_double_ge(t.state[BPG_SLACK * t.rows + r], before[BPG_SLACK * t.rows + r]);
 		for (int64_t c = 0; c < to.columns; c++) {
 			long double sum = 0, gross = 0;
@@ -495,7 +507,8 @@ static void try_concretize(void)
 		long double ball = (norm == 2 ? sqrtl(two) : most) * end.radius, far = norm && ball < box ? ball : box;
 		long double must = t.state[BPG_P * t.rows + r] - far - t.state[BPG_SLACK * t.rows + r];
 		REQUIRE(lb[r] <= must, "finish: %.17g is over %.20Lg", lb[r], must);
-		REQUIRE(lb[r] >= must - 1e-5L * t.state[BPG_SLACK * t.rows + r] - 1e-13L * (far + 10), "finish: %.17g is far below %.17Lg", lb[r], must);
+		REQUIRE(lb[r] >= must - 1e-5L * t.state[BPG_SLACK * t.rows + r] - 1e-13L * (far + 10), "finish: %.17g is far below %.17Lg",
+		        lb[r], must);
 	}
 	free(f), free(lb), free(before), tile_fini(&t), columns_fini(&k);
 }

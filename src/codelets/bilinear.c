@@ -1,0 +1,127 @@
+/* bilinear.c - products of two variables over a box [xl,xu] x [yl,yu].
+ *
+ * For any a and b the function x y - a x - b y is linear in either variable, so its extremes lie at the four corners: they
+ * are the biases of the planes a x + b y + bias, whatever a and b were rounded to. McCormick's planes are those with
+ *   below  a = yu + r (yl - yu), b = xu + r (xl - xu)        above  a = yl + r (yu - yl), b = xu + r (xl - xu)
+ * for r in [0,1]. Over the box all have the same mean distance from the product, (xu - xl)(yu - yl)/4. */
+#include "codelets/bilinear.h"
+#include <stdlib.h>
+
+struct bpg_range bpg_product_range(struct bpg_range x, struct bpg_range y)
+{
+	return (struct bpg_range){
+		fmin(fmin(bpg_mul_down(x.l, y.l), bpg_mul_down(x.l, y.u)), fmin(bpg_mul_down(x.u, y.l), bpg_mul_down(x.u, y.u))),
+		fmax(fmax(bpg_mul_up(x.l, y.l), bpg_mul_up(x.l, y.u)), fmax(bpg_mul_up(x.u, y.l), bpg_mul_up(x.u, y.u))),
+	};
+}
+
+struct bpg_range bpg_square_range(struct bpg_range x)
+{
+	double near = x.l > 0 ? x.l : x.u < 0 ? x.u : 0, far = fmax(fabs(x.l), fabs(x.u));
+	return (struct bpg_range){ bpg_mul_down(near, near), bpg_mul_up(far, far) };
+}
+
+static double largest(struct bpg_range x)
+{
+	return fmax(fabs(x.l), fabs(x.u));
+}
+
+/* Bias of the plane with these coefficients: the least (side BPG_BELOW) or greatest of x y - a x - b y at a corner. Four
+ * operations, each within half a unit in the last place of what it computes. */
+static double corner(struct bpg_range x, struct bpg_range y, double a, double b, int side)
+{
+	double size = largest(x) * largest(y) + fabs(a) * largest(x) + fabs(b) * largest(y), worst = INFINITY;
+	if (!(size < 0x1p1000))
+		return side * INFINITY;
+	for (int i = 0; i < 4; i++) {
+		double s = i & 1 ? x.u : x.l, t = i & 2 ? y.u : y.l, e = (s * t - a * s) - b * t;
+		worst = fmin(worst, -side * e);
+	}
+	return -side * bpg_next_down(worst - (8 * BPG_U64 * size + 0x1p-1060));
+}
+
+static void plane(const struct bpg_factor *x, const struct bpg_factor *y, double a, double b, int side, struct bpg_terms *t)
+{
+	a = bpg_plane_round(a);
+	b = bpg_plane_round(b);
+	double bias = corner(x->in, y->in, a, b, side);
+	if (!isfinite(bias)) {
+		struct bpg_range r = bpg_product_range(x->in, y->in);
+		bpg_plane_bias(t, side, r.l, r.u);
+		return;
+	}
+	if (a != 0)
+		bpg_terms_add(t, x->input, x->index, a, 0);
+	if (b != 0)
+		bpg_terms_add(t, y->input, y->index, b, 0);
+	bpg_plane_bias(t, side, bias, bias);
+}
+
+/* x^2 - s x: the least is at s/2 or at an end, the greatest at an end. */
+static void square(const struct bpg_factor *x, struct bpg_terms *lower, struct bpg_terms *upper)
+{
+	struct bpg_range in = x->in, r = bpg_square_range(in);
+	double low = bpg_plane_round(2 * bpg_range_middle(in)), high = bpg_plane_round(in.l + in.u);
+	if (!(largest(in) < 0x1p500)) {
+		bpg_plane_bias(lower, BPG_BELOW, r.l, r.u);
+		bpg_plane_bias(upper, BPG_ABOVE, r.l, r.u);
+		return;
+	}
+	if (low != 0)
+		bpg_terms_add(lower, x->input, x->index, low, 0);
+	if (high != 0)
+		bpg_terms_add(upper, x->input, x->index, high, 0);
+	double bias = bpg_mul_down(-0.5 * low, 0.5 * low);
+	bpg_plane_bias(lower, BPG_BELOW, bias, bias);
+	/* x (x - s) */
+	double left = bpg_mul_up(in.l, in.l < 0 ? bpg_add_down(in.l, -high) : bpg_add_up(in.l, -high));
+	double right = bpg_mul_up(in.u, in.u < 0 ? bpg_add_down(in.u, -high) : bpg_add_up(in.u, -high));
+	bpg_plane_bias(upper, BPG_ABOVE, 0, fmax(left, right));
+}
+
+static double at(double l, double u, double r)
+{
+	return u + r * (l - u);
+}
+
+void bpg_product_planes(const struct bpg_factor *x, const struct bpg_factor *y, bool same, struct bpg_terms *lower,
+                        struct bpg_terms *upper)
+{
+	struct bpg_range p = x->in, q = y->in;
+	if (same) {
+		square(x, lower, upper);
+		return;
+	}
+	if (!isfinite(p.l) || !isfinite(p.u) || !isfinite(q.l) || !isfinite(q.u)) {
+		struct bpg_range r = bpg_product_range(p, q);
+		bpg_plane_bias(lower, BPG_BELOW, r.l, r.u);
+		bpg_plane_bias(upper, BPG_ABOVE, r.l, r.u);
+		return;
+	}
+	const char *e = getenv("BPG_R");
+	double r = e ? atof(e) : 1, s = getenv("BPG_S") ? atof(getenv("BPG_S")) : r;
+	const char *m = getenv("BPG_RM");
+	if (m && *m == 'i') {
+		/* the plane whose least value over the box is the interval's */
+		double best = -INFINITY;
+		double cand[5] = { 0, 1, q.u / (q.u - q.l), p.u / (p.u - p.l), .5 };
+		for (int k = 0; k < 5; k++) {
+			double c = cand[k];
+			if (!(c >= 0 && c <= 1)) continue;
+			double a = at(q.l, q.u, c), b = at(p.l, p.u, c), bias = corner(p, q, a, b, -1);
+			double v = bias + fmin(a * p.l, a * p.u) + fmin(b * q.l, b * q.u);
+			if (v > best) best = v, r = c;
+		}
+		best = INFINITY;
+		double cand2[5] = { 0, 1, q.l / (q.l - q.u), p.u / (p.u - p.l), .5 };
+		for (int k = 0; k < 5; k++) {
+			double c = cand2[k];
+			if (!(c >= 0 && c <= 1)) continue;
+			double a = at(q.u, q.l, c), b = at(p.l, p.u, c), bias = corner(p, q, a, b, 1);
+			double v = bias + fmax(a * p.l, a * p.u) + fmax(b * q.l, b * q.u);
+			if (v < best) best = v, s = c;
+		}
+	}
+	plane(x, y, at(q.l, q.u, r), at(p.l, p.u, r), BPG_BELOW, lower);
+	plane(x, y, at(q.u, q.l, s), at(p.l, p.u, s), BPG_ABOVE, upper);
+}

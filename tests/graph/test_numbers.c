@@ -1,0 +1,490 @@
+/* Bounds against values in 113 bits: networks made to break rounding. Weights of all sizes and below the least normal
+ * number, sums that cancel, boxes one step wide, long chains of scales, constants that are folded; every node's interval
+ * and the rows asked must hold what the network takes at corners and points inside. BPG_CASES sets how many networks,
+ * BPG_SEED which one alone. The second half: networks that once had a wrong bound. */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "outcome.h"
+#include "require.h"
+
+#if LDBL_MANT_DIG >= 113
+typedef long double quad;
+#else
+__extension__ typedef __float128 quad;
+#endif
+
+enum { MOST = 400, NODES = 40, ROWS = 4, POINTS = 40 };
+
+/* ---- a network as this test knows it ---- */
+
+enum op { INPUT, DENSE, SCALE, SHIFT, DIVIDE, NORM, RELU, LEAKY, CLIP, ADD, SUB, MEAN, MAX };
+
+struct node {
+	enum op op;
+	int a, b, tensor;
+	int n;
+	float *w, *v;             /* DENSE: W [n, ins], bias; others: [n] */
+	double alpha;             /* DENSE: of Gemm; LEAKY: slope */
+	float *mean, *var, eps;   /* NORM */
+	quad *fold, *fold_err;    /* weights that are folded: in place of w */
+	quad x[MOST];
+	double err[MOST];         /* of x as computed here */
+};
+
+struct scene {
+	uint64_t seed;
+	struct build b;
+	struct bpg_arena *arena;
+	int nodes, outputs, output[3];
+	struct node node[NODES];
+	double lo[MOST], up[MOST];
+	struct bpg_question_row row[ROWS];
+};
+
+static struct scene *s;
+
+static double uniform(double lo, double up) { return lo + (up - lo) * bpg_rng_uniform(&s->b.rng); }
+static int below(int n) { return (int)bpg_rng_below(&s->b.rng, n); }
+
+static void *get(int64_t n, size_t size)
+{
+	void *p = bpg_arena_alloc(s->arena, (size_t)n + 1, size);
+	REQUIRE(p, "memory");
+	return p;
+}
+
+static quad qabs(quad x) { return x < 0 ? -x : x; }
+
+/* ---- values ---- */
+
+static const double tiny = 0x1p-108;
+
+static void evaluate(struct node *v)
+{
+	const struct node *a = v->op == INPUT ? v : &s->node[v->a], *b = v->op == ADD || v->op == SUB ? &s->node[v->b] : v;
+
+	for (int i = 0; i < v->n && v->op != INPUT; i++) {
+		quad x = a->n == v->n ? a->x[i] : 0, y = 0, size = 0;
+		double e = a->n == v->n ? a->err[i] : 0;
+
+		switch (v->op) {
+		case DENSE:
+			e = 0;
+			for (int k = 0; k < a->n; k++) {
+				quad w = (v->fold ? v->fold[i * a->n + k] : (quad)v->w[i * a->n + k]) * v->alpha;
+				y += w * a->x[k];
+				size += qabs(w * a->x[k]);
+				e += (double)qabs(w) * a->err[k];
+			}
+			y += v->v[i];
+			size += qabs(v->v[i]);
+			break;
+		case SCALE:
+			y = x * (v->fold ? v->fold[i] : (quad)v->w[i]);
+			e *= (double)qabs(v->fold ? v->fold[i] : (quad)v->w[i]);
+			break;
+		case SHIFT:
+			y = x + (v->fold ? v->fold[i] : (quad)v->w[i]);
+			size = qabs(x) + qabs(v->fold ? v->fold[i] : (quad)v->w[i]);
+			break;
+		case DIVIDE:
+			y = x / v->w[i];
+			e /= fabs((double)v->w[i]);
+			break;
+		case NORM: {
+			/* The root by Newton from the double one. */
+			quad var = (quad)v->var[i] + (double)v->eps, r = sqrt((double)var);
+			r = (r + var / r) / 2;
+			r = (r + var / r) / 2;
+			y = (x - v->mean[i]) / r * v->w[i] + v->v[i];
+			size = qabs((qabs(x) + qabs(v->mean[i])) / r * v->w[i]) + qabs(v->v[i]);
+			e *= (double)qabs(v->w[i] / r);
+			break;
+		}
+		case RELU: y = x > 0 ? x : 0; break;
+		case LEAKY: y = x >= 0 ? x : x * (float)v->alpha; break;
+		case CLIP: y = x < -1 ? -1 : x > (quad)(float)0.7 ? (quad)(float)0.7 : x; break;
+		case ADD: y = x + b->x[i], e += b->err[i], size = qabs(x) + qabs(b->x[i]); break;
+		case SUB: y = x - b->x[i], e += b->err[i], size = qabs(x) + qabs(b->x[i]); break;
+		case MEAN:
+			y = size = e = 0;
+			for (int k = 0; k < a->n; k++)
+				y += a->x[k] / a->n, size += qabs(a->x[k]) / a->n, e += a->err[k] / a->n;
+			break;
+		default: break;
+		}
+		v->x[i] = y;
+		v->err[i] = (e + (double)(size + qabs(y)) * tiny) * (1 + 0x1p-20);
+	}
+}
+
+/* ---- drawing ---- */
+
+/* Weights of one kind for a whole layer. */
+static float weight(int kind, double scale)
+{
+	static const float near[] = { 1, -1, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1p-23f, 0x1.000002p0f, 0x1.fffffep-1f };
+	double x = uniform(-1, 1);
+
+	switch (kind) {
+	case 0: return (float)(scale * x);
+	case 1: return (float)(scale * near[below(8)]);
+	case 2: return (float)(scale * ldexp(x, below(60) - 30));
+	case 3: return (float)(scale * (below(2) ? 0x1p-12f : x));
+	case 4: return below(3) ? 0 : (float)(scale * x);
+	default: return (float)(scale * bpg_rng_normal(&s->b.rng));
+	}
+}
+
+static struct node *add(enum op op, int a, int n)
+{
+	struct node *v = &s->node[s->nodes++];
+
+	memset(v, 0, sizeof *v);
+	v->op = op, v->a = a, v->n = n;
+	return v;
+}
+
+/* Sizes of what a node may take, about: to keep numbers in range and biases where kinks are. */
+static double size_of(const struct node *v)
+{
+	quad most = 0;
+
+	for (int i = 0; i < v->n; i++)
+		most = qabs(v->x[i]) > most ? qabs(v->x[i]) : most;
+	return (double)most;
+}
+
+/* A constant made by two others: quotients, products and sums that a double rounds. */
+static const char *folded(struct node *v, int rank, const int64_t *dim, int n, int kind, double scale)
+{
+	static const char *const op[] = { "Div", "Mul", "Add", "Sub" };
+	int which = below(4);
+	float *x = get(n, sizeof *x), *y = get(n, sizeof *y);
+	char reads[64];
+
+	v->fold = get(n, sizeof *v->fold);
+	for (int i = 0; i < n; i++) {
+		x[i] = weight(kind, scale);
+		y[i] = (float)uniform(1, 2);
+		if (which > 1)
+			y[i] = (float)ldexp(y[i] * scale, -30 - below(40));
+		v->fold[i] = which == 0 ? (quad)x[i] / y[i] : which == 1 ? (quad)x[i] * y[i] : which == 2 ? (quad)x[i] + y[i] : (quad)x[i] - y[i];
+	}
+	const char *p = build_constant(&s->b, rank, dim, x), *q = build_constant(&s->b, rank, dim, y);
+	snprintf(reads, sizeof reads, "%s %s", p, q);
+	return s->b.t[build_add(&s->b, build_node(&s->b, op[which], reads), rank, dim)].name;
+}
+
+static struct node *dense(int x, int outs)
+{
+	const struct node *a = &s->node[x];
+	int kind = below(6), ins = a->n, fold = below(4) == 0;
+	double from = size_of(a), to = ldexp(uniform(0.5, 1), below(5) ? below(4) - 2 : below(140) - 70);
+	struct node *v = add(DENSE, x, outs);
+	double scale = from > 0 ? to / from / sqrt(ins) : 1;
+
+	scale = scale > 0x1p100 ? 0x1p100 : scale < 0x1p-140 ? 0x1p-140 : scale;
+	v->alpha = below(5) ? 1 : below(2) ? (float)uniform(0.1, 3) : -1;
+	v->w = get((int64_t)outs * ins, sizeof *v->w);
+	v->v = get(outs, sizeof *v->v);
+	char reads[80], w[16];
+	const char *c;
+	if (fold)
+		snprintf(w, sizeof w, "%s", folded(v, 2, (int64_t[]){ outs, ins }, outs * ins, kind, scale));
+	for (int i = 0; !fold && i < outs * ins; i++)
+		v->w[i] = weight(kind, scale);
+	if (!fold)
+		snprintf(w, sizeof w, "%s", build_constant(&s->b, 2, (int64_t[]){ outs, ins }, v->w));
+	evaluate(v);
+	int bias = below(4);
+	for (int i = 0; i < outs; i++)   /* none, one that cancels, nearly, any */
+		v->v[i] = bias == 0 ? 0 : bias == 1 ? -(float)v->x[i] : bias == 2 ? -(float)(v->x[i] * (1 + uniform(-1,
+		        1) * 0x1p-10)) : (float)(to * uniform(-1, 1));
+	c = build_constant(&s->b, 1, (int64_t[]){ outs }, v->v);
+	snprintf(reads, sizeof reads, "%s %s %s", s->b.t[a->tensor].name, w, c);
+	struct ow node = build_node(&s->b, "Gemm", reads);
+	ow_attr_int(&node, "transB", 1);
+	ow_attr_float(&node, "alpha", (float)v->alpha);
+	v->tensor = build_add(&s->b, node, 2, (int64_t[]){ 1, outs });
+	return v;
+}
+
+static struct node *elementwise(int x)
+{
+	const struct node *a = &s->node[x];
+	int n = a->n, which = below(9);
+	char reads[80];
+	struct node *v;
+
+	if (which < 3) {
+		v = add(which == 0 ? SCALE : which == 1 ? SHIFT : DIVIDE, x, n);
+		v->w = get(n, sizeof *v->w);
+		double size = which == 1 ? size_of(a) : 1;
+		for (int i = 0; i < n; i++)
+			v->w[i] = which == 2 ? (float)uniform(0.5, 3) : (float)(size * (below(3) ? uniform(-2, 2) : ldexp(uniform(-1, 1),
+			        -below(30))));
+		int64_t dim = n;
+		if (which < 2 && below(2))
+			snprintf(reads, sizeof reads, "%s %s", s->b.t[a->tensor].name, folded(v, 1, &dim, n, 0, size));
+		else
+			snprintf(reads, sizeof reads, "%s %s", s->b.t[a->tensor].name, build_constant(&s->b, 1, &dim, v->w));
+		v->tensor = build_add(&s->b, build_node(&s->b, which == 0 ? "Mul" : which == 1 ? "Add" : "Div", reads), 2, (int64_t[]){ 1, n });
+		return v;
+	}
+	if (which == 3) {
+		v = add(NORM, x, n);
+		float **f[] = { &v->w, &v->v, &v->mean, &v->var };
+		for (int k = 0; k < 4; k++)
+			*f[k] = get(n, sizeof **f[k]);
+		double size = size_of(a);
+		size = size > 0x1p60 ? 0x1p60 : size < 0x1p-60 ? 0x1p-60 : size;
+		for (int i = 0; i < n; i++) {
+			v->w[i] = (float)uniform(-1, 1), v->v[i] = (float)uniform(-1, 1),
+			        v->mean[i] = below(2) ? (float)a->x[i] : (float)(size * uniform(-1, 1));
+			v->var[i] = (float)(size * size * uniform(0.01, 1));
+		}
+		v->eps = (float)1e-5;
+		v->tensor = build_batchnorm(&s->b, a->tensor, v->w, v->v, v->mean, v->var, v->eps);
+		return v;
+	}
+	if (which == 4) {
+		v = add(LEAKY, x, n);
+		v->alpha = (float)uniform(-0.5, 1.5);
+		struct ow node = build_node(&s->b, "LeakyRelu", s->b.t[a->tensor].name);
+		ow_attr_float(&node, "alpha", (float)v->alpha);
+		v->tensor = build_add(&s->b, node, 2, (int64_t[]){ 1, n });
+		return v;
+	}
+	if (which == 5) {
+		v = add(CLIP, x, n);
+		const char *l = build_constant(&s->b, 0, NULL, (float[]){ -1 });
+		char end[40];
+		snprintf(end, sizeof end, "%s", l);
+		snprintf(reads, sizeof reads, "%s %s %s", s->b.t[a->tensor].name, end, build_constant(&s->b, 0, NULL, (float[]){ 0.7f }));
+		v->tensor = build_add(&s->b, build_node(&s->b, "Clip", reads), 2, (int64_t[]){ 1, n });
+		return v;
+	}
+	if (which == 6 && n > 1 && n < 40) {
+		v = add(MEAN, x, 1);
+		struct ow node = build_node(&s->b, "ReduceMean", s->b.t[a->tensor].name);
+		ow_attr_ints(&node, "axes", 1, (int64_t[]){ 1 });
+		v->tensor = build_add(&s->b, node, 2, (int64_t[]){ 1, 1 });
+		return v;
+	}
+	if (which == 7) /* two of the same size */
+		for (int y = s->nodes - 1; y >= 0; y--)
+			if (y != x && s->node[y].n == n && below(2)) {
+				v = add(below(2) ? ADD : SUB, x, n);
+				v->b = y;
+				v->tensor = build_join(&s->b, v->op == ADD ? "Add" : "Sub", a->tensor, s->node[y].tensor);
+				return v;
+			}
+	v = add(RELU, x, n);
+	v->tensor = build_unary(&s->b, "Relu", a->tensor);
+	return v;
+}
+
+static void draw_point(int how)
+{
+	struct node *x = &s->node[0];
+
+	for (int i = 0; i < x->n; i++) {
+		double l = s->lo[i], u = s->up[i], t = how < (1 << x->n) && x->n < 6 ? how >> i & 1 : below(3) ? below(2) : uniform(0, 1);
+		double v = t == 0 ? l : t == 1 ? u : l + t * (u - l);
+		x->x[i] = v < l ? l : v > u ? u : v;
+		x->err[i] = 0;
+	}
+	for (int v = 1; v < s->nodes; v++)
+		evaluate(&s->node[v]);
+}
+
+static void draw(void)
+{
+	int ins = 1 + below(4), depth = 1 + below(below(8) == 0 ? 24 : 8), kind = below(6);
+	struct node *x = add(INPUT, 0, ins);
+
+	x->tensor = build_vector(&s->b, ins);
+	double size = below(3) ? 1 : ldexp(1, below(160) - 80);
+	for (int i = 0; i < ins; i++) {
+		double c = size * uniform(-1, 1);
+		float f = (float)c;
+		double r = kind == 0 ? 0 : kind == 1 ? 0x1p-50 * fabs(c) : kind == 2 ? 1e-6 * fabs(c) : kind == 3 ? size : size * uniform(0,
+		        0.5);
+		if (below(4) == 0)
+			r = 0;
+		s->lo[i] = (kind == 4 ? f : c) - r;
+		s->up[i] = kind == 1 && below(2) ? bpg_next_up(s->lo[i]) : (kind == 4 ? f : c) + r;
+		x->x[i] = s->lo[i] + (s->up[i] - s->lo[i]) / 2;
+	}
+	for (int d = 0; d < depth && s->nodes < NODES - 2; d++) {
+		int last = s->nodes - 1;
+		struct node *v;
+		if (below(2))
+			v = dense(last, below(12) == 0 ? 200 + below(200) : 1 + below(6));
+		else
+			v = elementwise(below(4) ? last : below(s->nodes));
+		evaluate(v);
+	}
+	s->output[s->outputs++] = s->nodes - 1;
+	if (below(3) == 0)
+		s->output[s->outputs++] = below(s->nodes);
+	if (below(8) == 0)
+		s->output[s->outputs++] = s->nodes - 1;
+}
+
+static int64_t outs(void)
+{
+	int64_t n = 0;
+	for (int o = 0; o < s->outputs; o++)
+		n += s->node[s->output[o]].n;
+	return n;
+}
+
+static const struct node *out_of(int64_t j, int *i)
+{
+	int o = 0;
+	while (j >= s->node[s->output[o]].n)
+		j -= s->node[s->output[o++]].n;
+	*i = (int)j;
+	return &s->node[s->output[o]];
+}
+
+static void draw_rows(void)
+{
+	int64_t n = outs();
+
+	for (int r = 0; r < ROWS; r++) {
+		int64_t *index = get(n, sizeof *index);
+		double *coef = get(n, sizeof *coef);
+		int m = 0;
+		for (int64_t j = 0; j < n; j++)
+			if (r == 0 ? j == n - 1 : below(2) || j == 0) {
+				index[m] = j;
+				coef[m++] = r == 0 ? 1 : r == 1 ? (below(2) ? 1 : -1) : uniform(-1, 1);
+			}
+		s->row[r] = (struct bpg_question_row){ .n = m, .index = index, .coef = coef, .offset = r == 2 ? uniform(-1, 1) : 0 };
+	}
+}
+
+/* ---- the property ---- */
+
+#define WHERE "seed %llu, method %d, float%d: "
+#define ARGS (unsigned long long)s->seed, (int)b->method, b->wide ? 64 : 32
+
+static void check_point(const struct outcome *o, const struct bpg_bound_options *b)
+{
+	for (int v = 0; v < s->nodes; v++) {
+		const struct node *own = &s->node[v];
+		const struct bpg_model_node *m = outcome_node(o, s->b.t[own->tensor].name);
+		for (int i = 0; m && i < own->n; i++) {
+			const double *l = bpg_field(m, BPG_LOWER), *u = bpg_field(m, BPG_UPPER), *c = bpg_field(m, BPG_CENTRE), *r = bpg_field(m,
+			        BPG_RADIUS);
+			quad y = own->x[i];
+			REQUIRE(y >= l[i] - own->err[i] && y <= u[i] + own->err[i],
+			        WHERE "node %d (op %d), element %d: %.17g is outside [%.17g, %.17g] by %.3g", ARGS, v,
+			        own->op, i, (double)y, l[i], u[i], (double)(y < l[i] ? l[i] - y : y - u[i]));
+			REQUIRE(qabs(y - c[i]) <= (quad)r[i] + own->err[i],
+			        WHERE "node %d (op %d), element %d: %.17g is further from %.17g than %.17g", ARGS, v, own->op, i,
+			        (double)y, c[i], r[i]);
+		}
+	}
+	for (int k = 0; k < ROWS; k++) {
+		const struct bpg_question_row *q = &s->row[k];
+		quad y = q->offset, size = qabs(y);
+		double e = 0;
+		for (int t = 0; t < q->n; t++) {
+			int i;
+			const struct node *v = out_of(q->index[t], &i);
+			y += q->coef[t] * v->x[i];
+			size += qabs(q->coef[t] * v->x[i]);
+			e += fabs(q->coef[t]) * v->err[i];
+		}
+		e += (double)size * tiny;
+		REQUIRE(o->lower[k] <= y + e && o->upper[k] >= y - e, WHERE "row %d: %.17g is outside [%.17g, %.17g] by %.3g of %.3g", ARGS, k,
+		        (double)y, o->lower[k],
+		        o->upper[k], (double)(y < o->lower[k] ? o->lower[k] - y : y - o->upper[k]), (double)size);
+	}
+}
+
+static void try_scene(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
+{
+	struct bpg_net *net;
+
+	s = calloc(1, sizeof *s);
+	REQUIRE(s, "memory");
+	s->seed = seed;
+	s->arena = bpg_arena_new();
+	build_start(&s->b, seed);
+	draw();
+	draw_rows();
+	for (int o = 0; o < s->outputs; o++)
+		build_output(&s->b, s->node[s->output[o]].tensor);
+	enum bpg_status st = build_net(&s->b, ctx, &net);
+	REQUIRE(!st || st == BPG_EFILE || st == BPG_ENUMERIC || st == BPG_EUNSUPPORTED, "seed %llu: %s", (unsigned long long)seed,
+	        bpg_ctx_message(ctx));
+	struct bpg_region g = { .n = s->node[0].n, .lo = s->lo, .up = s->up };
+	for (int way = 0; !st && way < 6; way++) {
+		struct bpg_bound_options b = outcome_options((enum bpg_method)(BPG_METHOD_IBP + way / 2), way % 2);
+		struct outcome o;
+		b.slope = (enum bpg_slope_rule)below(4);
+		enum bpg_status ran = outcome_run(&o, ctx, rt, net, &g, &b, s->row, ROWS);
+		REQUIRE(!ran, "seed %llu, method %d, float%d: %s", (unsigned long long)seed, (int)b.method, b.wide ? 64 : 32,
+		        bpg_ctx_message(ctx));
+		for (int p = 0; p < POINTS; p++) {
+			draw_point(p);
+			check_point(&o, &b);
+		}
+		outcome_fini(&o);
+	}
+	if (!st)
+		bpg_net_free(net);
+	bpg_arena_free(s->arena);
+	free(s);
+}
+
+static void start(struct bpg_ctx **ctx, struct bpg_rt **rt)
+{
+	struct bpg_rt_options two = { .workers = 2, .owners = 1 };
+
+	*ctx = bpg_ctx_new();
+	REQUIRE(!bpg_rt_start(*ctx, &two, rt), "%s", bpg_ctx_message(*ctx));
+}
+
+START_TEST(test_random)
+{
+	const char *seed = getenv("BPG_SEED"), *cases = getenv("BPG_CASES"), *first = getenv("BPG_FIRST");
+	int n = cases ? atoi(cases) : 60;
+	struct bpg_ctx *ctx;
+	struct bpg_rt *rt;
+
+	start(&ctx, &rt);
+	if (seed)
+		try_scene(ctx, rt, strtoull(seed, NULL, 10));
+	for (int i = 0; !seed && i < n; i++)
+		try_scene(ctx, rt, (first ? strtoull(first, NULL, 10) : 0) + (uint64_t)i);
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("numbers");
+	TCase *t = tcase_create("random networks");
+
+	tcase_set_timeout(t, 3000);
+	tcase_add_test(t, test_random);
+	suite_add_tcase(suite, t);
+	SRunner *r = srunner_create(suite);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
