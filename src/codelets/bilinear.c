@@ -5,7 +5,6 @@
  *   below  a = yu + r (yl - yu), b = xu + r (xl - xu)        above  a = yl + r (yu - yl), b = xu + r (xl - xu)
  * for r in [0,1]. Over the box all have the same mean distance from the product, (xu - xl)(yu - yl)/4. */
 #include "codelets/bilinear.h"
-#include <stdlib.h>
 
 struct bpg_range bpg_product_range(struct bpg_range x, struct bpg_range y)
 {
@@ -79,11 +78,15 @@ static void square(const struct bpg_factor *x, struct bpg_terms *lower, struct b
 	bpg_plane_bias(upper, BPG_ABOVE, 0, fmax(left, right));
 }
 
-static double at(double l, double u, double r)
+/* The end nearer to 0. */
+static double near(struct bpg_range r)
 {
-	return u + r * (l - u);
+	return fabs(r.l) <= fabs(r.u) ? r.l : r.u;
 }
 
+/* Which planes: r = 0 or 1, such that one factor has the same coefficient below and above. That coefficient is best small,
+ * an end of the other factor near to 0, and best of all of a factor that keeps its sign: a probability, a gate. (On the
+ * test networks with products, never looser than r = 1 throughout, up to 6 % tighter; 1/2 was looser by up to 6 %.) */
 void bpg_product_planes(const struct bpg_factor *x, const struct bpg_factor *y, bool same, struct bpg_terms *lower,
                         struct bpg_terms *upper)
 {
@@ -98,30 +101,13 @@ void bpg_product_planes(const struct bpg_factor *x, const struct bpg_factor *y, 
 		bpg_plane_bias(upper, BPG_ABOVE, r.l, r.u);
 		return;
 	}
-	const char *e = getenv("BPG_R");
-	double r = e ? atof(e) : 1, s = getenv("BPG_S") ? atof(getenv("BPG_S")) : r;
-	const char *m = getenv("BPG_RM");
-	if (m && *m == 'i') {
-		/* the plane whose least value over the box is the interval's */
-		double best = -INFINITY;
-		double cand[5] = { 0, 1, q.u / (q.u - q.l), p.u / (p.u - p.l), .5 };
-		for (int k = 0; k < 5; k++) {
-			double c = cand[k];
-			if (!(c >= 0 && c <= 1)) continue;
-			double a = at(q.l, q.u, c), b = at(p.l, p.u, c), bias = corner(p, q, a, b, -1);
-			double v = bias + fmin(a * p.l, a * p.u) + fmin(b * q.l, b * q.u);
-			if (v > best) best = v, r = c;
-		}
-		best = INFINITY;
-		double cand2[5] = { 0, 1, q.l / (q.l - q.u), p.u / (p.u - p.l), .5 };
-		for (int k = 0; k < 5; k++) {
-			double c = cand2[k];
-			if (!(c >= 0 && c <= 1)) continue;
-			double a = at(q.u, q.l, c), b = at(p.l, p.u, c), bias = corner(p, q, a, b, 1);
-			double v = bias + fmax(a * p.l, a * p.u) + fmax(b * q.l, b * q.u);
-			if (v < best) best = v, s = c;
-		}
+	if (p.l < 0 && p.u > 0 && (q.l >= 0 || q.u <= 0)) {
+		double a = near(q);
+		plane(x, y, a, a == q.l ? p.l : p.u, BPG_BELOW, lower);
+		plane(x, y, a, a == q.l ? p.u : p.l, BPG_ABOVE, upper);
+	} else {
+		double b = near(p);
+		plane(x, y, b == p.l ? q.l : q.u, b, BPG_BELOW, lower);
+		plane(x, y, b == p.l ? q.u : q.l, b, BPG_ABOVE, upper);
 	}
-	plane(x, y, at(q.l, q.u, r), at(p.l, p.u, r), BPG_BELOW, lower);
-	plane(x, y, at(q.u, q.l, s), at(p.l, p.u, s), BPG_ABOVE, upper);
 }

@@ -15,9 +15,9 @@
  * stationary point is ever outside. Any x in [lo,hi] will do as candidate: between x and x* g' lies between g'(x) and 0, so
  * g(x) - g(x*) <= |x - x*| |g'(x)| <= (hi - lo) (|g'(x) as computed| + its error), which is taken off. It is a product of
  * two small numbers: at a point found to a relative 1e-8, of second order.
- * At ends of pieces the sign is taken one unit in the last place inside, too, since f' jumps at kinks. Positions of bends are rounded: between the
- * rounded and the true one g deviates from convexity by no more than f'' changes there times the square of that distance,
- * 1e-25 of anything here, which the stated error of f covers many times over. */
+ * At ends of pieces the sign is taken one unit in the last place inside, too, since f' jumps at kinks. Positions of bends are
+ * rounded: between the rounded and the true one g deviates from convexity by no more than what f'' changes there, times the
+ * square of that distance, 1e-25 of anything here, which the stated error of f covers many times over. */
 #include "codelets/family_curve.h"
 
 #include <float.h>
@@ -352,9 +352,14 @@ struct bpg_slopes bpg_curve_slopes(const struct bpg_curve *c, double l, double u
 	struct side_slope lo = choose(&h, alpha[0]);
 	prepare(&h, c, l, u, -1, attr);
 	struct side_slope up = choose(&h, alpha[1]);
-	return (struct bpg_slopes){ .lo = lo.s, .dlo_dl = or_zero(lo.dl), .dlo_du = or_zero(lo.du), .dlo_dalpha = or_zero(lo.dalpha),
-		                    .up = -up.s, .dup_dl = or_zero(-up.dl), .dup_du = or_zero(-up.du),
-		                    .dup_dalpha = or_zero(-up.dalpha) };
+	return (struct bpg_slopes){.lo = lo.s,
+	                           .dlo_dl = or_zero(lo.dl),
+	                           .dlo_du = or_zero(lo.du),
+	                           .dlo_dalpha = or_zero(lo.dalpha),
+	                           .up = -up.s,
+	                           .dup_dl = or_zero(-up.dl),
+	                           .dup_du = or_zero(-up.du),
+	                           .dup_dalpha = or_zero(-up.dalpha)};
 }
 
 /* Valid tangents of a convex piece touch between the bridges over its ends. */

@@ -19,7 +19,7 @@ struct bpg_curve {
 	 * it moves anyway. -1: too many (f must have `range`). Null: one piece, its curl is `curl`. */
 	int (*bends)(double l, double u, const void *attr, double at[BPG_BENDS], int curl[BPG_BENDS + 1]);
 	int curl;
-	double far, tail;         /* f is within `tail` of a straight line beyond far, and another one beyond -far; 0: not stated */
+	double far, tail; /* f is within `tail` of a straight line beyond far, of another one beyond -far; 0: not stated */
 	double lead;              /* the default lower tangent touches at most this far from l; 0: no limit */
 };
 

@@ -31,6 +31,8 @@ static int atan_bends(double l, double u, const void *attr, double at[BPG_BENDS]
 }
 
 BPG_CURVE_UNARY(atan, .ulp = 2, .abs_err = 0x1p-1073);
-static const struct bpg_curve atan_curve = { .unary = &atan_unary, .ddf = atan_ddf, .df_ulp = 3, .df_abs = 0x1p-1022, .bends = atan_bends };
+static const struct bpg_curve atan_curve = {
+	.unary = &atan_unary, .ddf = atan_ddf, .df_ulp = 3, .df_abs = 0x1p-1022, .bends = atan_bends,
+};
 
 BPG_UNARY_LAYER(atan, .ops = "Atan", .traits = BPG_MONOTONE | BPG_NEEDS_SMOOTH, .unary = &atan_unary);

@@ -94,7 +94,9 @@ static void elu_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_CURVE_UNARY(elu, .ulp = 6, .abs_err = 0x1p-1050, .turns = elu_turns, .kinks = elu_kinks);
-static const struct bpg_curve elu_curve = { .unary = &elu_unary, .ddf = elu_ddf, .df_ulp = 8, .df_abs = 1e-15, .bends = elu_bends };
+static const struct bpg_curve elu_curve = {
+	.unary = &elu_unary, .ddf = elu_ddf, .df_ulp = 8, .df_abs = 1e-15, .bends = elu_bends,
+};
 
 BPG_UNARY_LAYER(elu, .ops = "Elu Selu Celu", .traits = BPG_NEEDS_SMOOTH, .import = elu_import, .unary = &elu_unary,
                 .sample = elu_sample);

@@ -19,6 +19,8 @@ static double exp_df(double x, const void *attr)
 }
 
 BPG_CURVE_UNARY(exp, .ulp = 2, .abs_err = 0x1p-1073);
-static const struct bpg_curve exp_curve = { .unary = &exp_unary, .ddf = exp_df, .df_ulp = 2, .df_abs = 0x1p-1073, .curl = 1, .lead = 0.99 };
+static const struct bpg_curve exp_curve = {
+	.unary = &exp_unary, .ddf = exp_df, .df_ulp = 2, .df_abs = 0x1p-1073, .curl = 1, .lead = 0.99,
+};
 
 BPG_UNARY_LAYER(exp, .ops = "Exp", .traits = BPG_MONOTONE | BPG_CONVEX | BPG_NEEDS_SMOOTH, .unary = &exp_unary);

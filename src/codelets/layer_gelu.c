@@ -126,7 +126,10 @@ static void gelu_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_CURVE_UNARY(gelu, .ulp = 12, .abs_err = 0x1p-990, .turns = gelu_turns);
 /* Beyond z = 6 (x = 5 for tanh) f is within |x| exp(-36) of 0 or x. */
-static const struct bpg_curve gelu_curve = { .unary = &gelu_unary, .ddf = gelu_ddf, .df_ulp = 8, .df_abs = 2e-15, .bends = gelu_bends,
-                                             .far = 60, .tail = 1e-14 };
+static const struct bpg_curve gelu_curve = {
+	.unary = &gelu_unary, .ddf = gelu_ddf, .df_ulp = 8, .df_abs = 2e-15, .bends = gelu_bends, .far = 60,
+	.tail = 1e-14,
+};
 
-BPG_UNARY_LAYER(gelu, .ops = "Gelu", .traits = BPG_NEEDS_SMOOTH, .import = gelu_import, .unary = &gelu_unary, .sample = gelu_sample);
+BPG_UNARY_LAYER(gelu, .ops = "Gelu", .traits = BPG_NEEDS_SMOOTH, .import = gelu_import, .unary = &gelu_unary,
+                .sample = gelu_sample);

@@ -17,7 +17,8 @@ static enum bpg_status hardsigmoid_import(const struct bpg_import *im, struct bp
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
 	*p = (struct hardsigmoid){ bpg_import_float(im, "alpha", 0.2f), bpg_import_float(im, "beta", 0.5f) };
 	if (!(p->a > 1e-6 && p->a < 1e6 && fabs(p->b) < 1e3))
-		return bpg_import_fail(im, BPG_EUNSUPPORTED, "alpha %g or beta %g is not in the range that is supported", p->a, p->b);
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "alpha %g or beta %g is not in the range that is supported", p->a,
+		                       p->b);
 	v->attr = p;
 	return BPG_OK;
 }

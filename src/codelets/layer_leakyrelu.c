@@ -18,7 +18,7 @@ static enum bpg_status prelu_slope(const struct bpg_import *im, const struct bpg
 	*a = v->in[1].n > 0 ? bpg_const_at(v->in[1].value, 0) : NAN;
 	for (int64_t i = 1; i < v->in[1].n; i++)
 		if (bpg_const_at(v->in[1].value, i) != *a)
-			return bpg_import_fail(im, BPG_EUNSUPPORTED, "its operand is constant, and so should the node be; simplify the model");
+			return bpg_import_fail(im, BPG_EUNSUPPORTED, "slopes of a constant; simplify the model before export");
 	return BPG_OK;
 }
 

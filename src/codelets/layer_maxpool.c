@@ -1,20 +1,9 @@
 /* layer_maxpool.c - maximum over windows of up to three spatial axes; windows may overlap, padding counts as minus infinity.
- *
- * Planes over the box of a window. i*: input of the largest lower bound L; where no other input can exceed L the output
- * is x_i*. Else
- *   lower  x_i*;
- *   upper  the concave envelope of the maximum over the box is the least, over t >= L, of
- *          t + sum_j max(u_j - t, 0) (x_j - l_j)/(u_j - l_j)
- *          (at a vertex the maximum is at most t, or some u_j > t with x_j at its end). Its value at the centre is least
- *          for t between the third and the second largest u, and among these t = u_2 alone never exceeds u_1, the constant
- *          bound: y <= u_2 + (u_1 - u_2)(x_1 - l_1)/(u_1 - l_1), one coefficient.
- * The coefficient c is rounded to float32 first; the bias for c in [0,1] is the exact maximum over the box of
- * max_j x_j - c x_1, which is max((1 - c) u_1, u_2 - c l_1), rounded up. */
+ * Planes are those of the maximum of the inputs of a window (family_max.c). */
 #include <math.h>
 #include <string.h>
 
-#include "codelets/family.h"
-#include "codelets/family_unary.h"
+#include "codelets/family_max.h"
 
 enum { AXES = 3, MOST = 1 << 20 };
 
@@ -248,84 +237,33 @@ static enum bpg_status maxpool_interval(const struct bpg_node *v, const double *
                                         int64_t first, int64_t n, double *lo, double *up)
 {
 	for (int64_t i = 0; i < n; i++) {
+		struct bpg_peak p;
 		struct window w = window_of(v, first + i);
 		int64_t j;
-		lo[i] = up[i] = -INFINITY;
-		while (window_next(&w, &j)) {
-			if (l[0][j] > lo[i])
-				lo[i] = l[0][j];
-			if (!(u[0][j] <= up[i]))
-				up[i] = isnan(u[0][j]) ? INFINITY : u[0][j];
-		}
+		bpg_peak_start(&p, false);
+		while (window_next(&w, &j))
+			bpg_peak_add(&p, 0, j, l[0][j], u[0][j]);
+		struct bpg_range r = bpg_peak_range(&p);
+		lo[i] = r.l;
+		up[i] = r.u;
 	}
 	return BPG_OK;
 }
 
 /* ---- planes ---- */
 
-/* What the bounds of one window say. NaN bounds count as infinite ones. */
-struct standing {
-	int64_t low, high;        /* inputs of the largest lower bound (ties: the larger upper one) and upper bound */
-	double l, u, second;      /* these bounds, and the largest upper bound of the others than `high` */
-	bool exact;               /* the output is input `low` */
-};
-
-static double lower_of(const double *l, int64_t j)
-{
-	return isnan(l[j]) ? -INFINITY : l[j];
-}
-
-static double upper_of(const double *u, int64_t j)
-{
-	return isnan(u[j]) ? INFINITY : u[j];
-}
-
-static struct standing standing_of(const struct bpg_node *v, const double *l, const double *u, int64_t o)
-{
-	struct standing s = { .low = -1, .high = -1, .second = -INFINITY };
-	struct window w = window_of(v, o);
-	int64_t j;
-	double others = -INFINITY; /* largest upper bound of the others than `low` */
-
-	while (window_next(&w, &j)) {
-		double lj = lower_of(l, j), uj = upper_of(u, j);
-		if (s.low < 0 || lj > s.l || (lj == s.l && uj > upper_of(u, s.low))) {
-			s.low = j;
-			s.l = lj;
-		}
-		if (s.high < 0 || uj > s.u) {
-			s.second = s.high < 0 ? -INFINITY : s.u;
-			s.high = j;
-			s.u = uj;
-		} else if (uj > s.second) {
-			s.second = uj;
-		}
-	}
-	others = s.low == s.high ? s.second : s.u;
-	/* One input alone has others = -infinity. */
-	s.exact = s.l >= others || (w.count[0] == 1 && w.count[1] == 1 && w.count[2] == 1);
-	return s;
-}
-
 static void maxpool_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
                            struct bpg_terms *lower, struct bpg_terms *upper)
 {
-	struct standing s = standing_of(v, l[0], u[0], i);
+	struct bpg_peak p;
+	struct window w = window_of(v, i);
+	int64_t j;
 
-	lower->bias = upper->bias = 0;
-	bpg_terms_add(lower, 0, s.low, 1, 0);
-	if (s.exact) {
-		bpg_terms_add(upper, 0, s.low, 1, 0);
-		return;
-	}
-	double l1 = lower_of(l[0], s.high);
-	float c = isfinite(l1) && isfinite(s.u) && s.u > l1 ? (float)((s.u - s.second) / (s.u - l1)) : 0;
-	if (!(c > 0 && c <= 1)) { /* also where the upper bounds are equal */
-		upper->bias = s.u;
-		return;
-	}
-	bpg_terms_add(upper, 0, s.high, c, 0);
-	upper->bias = fmax(bpg_line_above(s.u, 0, c, s.u), bpg_line_above(s.second, 0, c, l1));
+	bpg_peak_start(&p, false);
+	while (window_next(&w, &j))
+		bpg_peak_add(&p, 0, j, l[0][j], u[0][j]);
+	bpg_peak_below(&p, lower);
+	bpg_peak_above(&p, upper);
 }
 
 /* ---- tests ---- */

@@ -51,7 +51,9 @@ static void mish_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_CURVE_UNARY(mish, .ulp = 8, .abs_err = 0x1p-1060, .turns = mish_turns);
-static const struct bpg_curve mish_curve = { .unary = &mish_unary, .ddf = mish_ddf, .df_ulp = 8, .df_abs = 2e-15, .bends = mish_bends,
-                                             .far = 45, .tail = 3e-18 }; /* 45 exp(-45) < 1.3e-18, left; right 1e-37 */
+static const struct bpg_curve mish_curve = {
+	.unary = &mish_unary, .ddf = mish_ddf, .df_ulp = 8, .df_abs = 2e-15, .bends = mish_bends, .far = 45,
+	.tail = 3e-18,
+}; /* 45 exp(-45) < 1.3e-18, left; right 1e-37 */
 
 BPG_UNARY_LAYER(mish, .ops = "Mish", .traits = BPG_NEEDS_SMOOTH, .unary = &mish_unary, .sample = mish_sample);

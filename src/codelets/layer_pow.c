@@ -25,8 +25,10 @@ static enum bpg_status exponent(const struct bpg_import *im, const struct bpg_no
 		bpg_const_read(v->in[1].value, i, n, block);
 		for (int64_t k = 0; k < n; k++)
 			if (block[k] != *to && !v->in[0].value)
-				return bpg_import_fail(im, BPG_EUNSUPPORTED,
-				                       "exponents %g and %g in one tensor; split the node into one of each exponent", *to, block[k]);
+				return bpg_import_fail(
+				        im, BPG_EUNSUPPORTED,
+				        "exponents %g and %g in one tensor; split the node into one of each exponent", *to,
+				        block[k]);
 	}
 	if (!isfinite(*to) && !v->in[0].value)
 		return bpg_import_fail(im, BPG_EFILE, "the exponent is not a finite number; re-export the network");
@@ -138,7 +140,9 @@ static void pow_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_CURVE_UNARY(pow, .ulp = 2, .abs_err = 0x1p-1073, .turns = pow_turns, .range = pow_range);
-static const struct bpg_curve pow_curve = { .unary = &pow_unary, .ddf = pow_ddf, .df_ulp = 4, .df_abs = 0x1p-1022, .bends = pow_bends };
+static const struct bpg_curve pow_curve = {
+	.unary = &pow_unary, .ddf = pow_ddf, .df_ulp = 4, .df_abs = 0x1p-1022, .bends = pow_bends,
+};
 
 BPG_UNARY_LAYER(pow, .ops = "Pow", .traits = BPG_NEEDS_SMOOTH, .import = pow_import, .eval = pow_eval, .unary = &pow_unary,
                 .sample = pow_sample);

@@ -2,7 +2,6 @@
  *
  * Between integers so large that a double cannot name the next one, y lies within x - 1 and x + 1. */
 #include <math.h>
-
 #include <string.h>
 
 #include "codelets/family_curve.h"
@@ -57,7 +56,8 @@ static double last_jump(double x, int kind)
 
 static void add_jump(struct bpg_corners *c, double x, int kind)
 {
-	bpg_corners_add(c, x, kind == FLOOR ? x - 1 : kind == CEIL ? x : x - 0.5, kind == FLOOR ? x : kind == CEIL ? x + 1 : x + 0.5);
+	double left = kind == FLOOR ? x - 1 : kind == CEIL ? x : x - 0.5;
+	bpg_corners_add(c, x, left, left + 1);
 }
 
 static struct bpg_corners round_corners(double l, double u, const void *attr)

@@ -104,6 +104,9 @@ static void sin_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_CURVE_UNARY(sin, .ulp = 2, .abs_err = 0x1p-1000, .range = sin_range);
-static const struct bpg_curve sin_curve = { .unary = &sin_unary, .ddf = sin_ddf, .df_ulp = 2, .df_abs = 1e-17, .bends = sin_bends };
+static const struct bpg_curve sin_curve = {
+	.unary = &sin_unary, .ddf = sin_ddf, .df_ulp = 2, .df_abs = 1e-17, .bends = sin_bends,
+};
 
-BPG_UNARY_LAYER(sin, .ops = "Sin Cos", .traits = BPG_NEEDS_SMOOTH, .import = sin_import, .unary = &sin_unary, .sample = sin_sample);
+BPG_UNARY_LAYER(sin, .ops = "Sin Cos", .traits = BPG_NEEDS_SMOOTH, .import = sin_import, .unary = &sin_unary,
+                .sample = sin_sample);

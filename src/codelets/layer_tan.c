@@ -58,6 +58,8 @@ static void tan_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_CURVE_UNARY(tan, .ulp = 2, .abs_err = 0x1p-1000, .range = tan_range);
-static const struct bpg_curve tan_curve = { .unary = &tan_unary, .ddf = tan_ddf, .df_ulp = 6, .df_abs = 1e-17, .bends = tan_bends };
+static const struct bpg_curve tan_curve = {
+	.unary = &tan_unary, .ddf = tan_ddf, .df_ulp = 6, .df_abs = 1e-17, .bends = tan_bends,
+};
 
 BPG_UNARY_LAYER(tan, .ops = "Tan", .traits = BPG_NEEDS_SMOOTH, .unary = &tan_unary, .sample = tan_sample);

@@ -146,8 +146,8 @@ static bool gate(const struct bpg_net *net, const struct affine *b, int z, struc
 		a.den = 1;
 		return exact && is_scale(&a, f);
 	}
-	if (is_op(net, b->node, "Clip") && node->v.nin == 3 && uniform(&node->v, 1, &lo) && uniform(&node->v, 2, &up) && lo == 0 &&
-	    up == 6 && reaches(net, &a, z)) {
+	if (is_op(net, b->node, "Clip") && node->v.nin == 3 && uniform(&node->v, 1, &lo) && uniform(&node->v, 2, &up) &&
+	    lo == 0 && up == 6 && reaches(net, &a, z)) {
 		*f = (struct found){ .op = "HardSwish", .factor = 6 };
 		return a.num == 1 && a.den == 1 && a.shift == 3;
 	}

@@ -58,7 +58,8 @@ enum bpg_status bpg_pass_prelu(struct bpg_build *b, const struct bpg_import *im,
 	rest.type = BPG_F64;
 	rest.value = complement(b, in[1], &exact);
 	if (!exact)
-		return bpg_import_fail(im, BPG_EUNSUPPORTED, "a slope s that is tiny or not finite: 1 - s must be exact in double");
+		return bpg_import_fail(im, BPG_EUNSUPPORTED,
+		                       "a slope s that is tiny or not finite: 1 - s must be exact in double");
 	if (!rest.value)
 		return bpg_nomem(b->ctx, b->net->path);
 	*done = true;

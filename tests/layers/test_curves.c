@@ -394,8 +394,34 @@ static bool has_left_branch(const struct function *f)
 
 static double draw(const struct function *f, struct bpg_rng *rng)
 {
-	static const double special[] = { 0, 1, -1, 3, -3, 0.3, 0.7, 0.5, -0.5, 1.5, 2.5, -2.5, -1.5, 1e5, -1e5, 1e30, -1e30, 1e-30, -1e-30,
-		                          40, -40, 800, -800, 1.4142135623730951, -1.4142135623730951, -2.3993572805154677, 20, -20 };
+	static const double special[] = {0,
+	                                 1,
+	                                 -1,
+	                                 3,
+	                                 -3,
+	                                 0.3,
+	                                 0.7,
+	                                 0.5,
+	                                 -0.5,
+	                                 1.5,
+	                                 2.5,
+	                                 -2.5,
+	                                 -1.5,
+	                                 1e5,
+	                                 -1e5,
+	                                 1e30,
+	                                 -1e30,
+	                                 1e-30,
+	                                 -1e-30,
+	                                 40,
+	                                 -40,
+	                                 800,
+	                                 -800,
+	                                 1.4142135623730951,
+	                                 -1.4142135623730951,
+	                                 -2.3993572805154677,
+	                                 20,
+	                                 -20};
 	double lo, up, x;
 	switch (bpg_rng_below(rng, 6)) {
 	case 0: x = special[bpg_rng_below(rng, BPG_LEN(special))]; break;
@@ -436,7 +462,8 @@ static void draw_alpha(const struct function *f, struct bpg_rng *rng, double l, 
 		double least = 0, most = 0, start = 0;
 		if (f->u->alpha_range)
 			f->u->alpha_range(l, u, side, f->v.attr, &least, &most, &start);
-		ck_assert_msg(least <= start && start <= most, "%s [%a,%a] side %d: %g %g %g", f->s->op, l, u, side, least, start, most);
+		ck_assert_msg(least <= start && start <= most, "%s [%a,%a] side %d: %g %g %g", f->s->op, l, u, side, least, start,
+		              most);
 		switch (bpg_rng_below(rng, 4)) {
 		case 0: case 1: alpha[side] = NAN; break;
 		case 2: alpha[side] = draw(f, rng); break;
@@ -582,18 +609,20 @@ static void check_planes(const struct function *f, double l, double u, const dou
 	struct bpg_planes1 p;
 	bpg_unary_planes(&f->v, l, u, alpha, rule, wide, &p);
 	ck_assert(isfinite(p.lo_slope) && isfinite(p.up_slope));
-	ck_assert_msg(isfinite(p.lo_bias) && isfinite(p.up_bias), "%s %g [%a,%a] slopes %g %g", f->s->op, f->s->a, l, u, p.lo_slope,
-	              p.up_slope);
+	ck_assert_msg(isfinite(p.lo_bias) && isfinite(p.up_bias), "%s %g [%a,%a] slopes %g %g", f->s->op, f->s->a, l, u,
+	              p.lo_slope, p.up_slope);
 	if (!wide)
 		ck_assert(p.lo_slope == (float)p.lo_slope && p.up_slope == (float)p.up_slope);
 	double size = fmax(fabs(l), fabs(u));
 	for (int side = 1; side >= -1; side -= 2) {
 		double s = side > 0 ? p.lo_slope : p.up_slope, b = side > 0 ? p.lo_bias : p.up_bias;
-		quad gap = extreme(f, s, l, u, side) - side * (quad)b, tiny = (quad)(size * fabs(s) + fabs(b)) * 0x1p-106 + 0x1p-1074;
-		ck_assert_msg(gap >= -tiny, "%s %g [%.17g,%.17g] rule %d alpha %g side %d: plane %.17g x + %.17g is wrong by %g", f->s->op,
-		              f->s->a, l, u, rule, alpha[side < 0], side, s, b, (double)gap);
-		ck_assert_msg(gap <= allowance(f, l, u, s, b), "%s %g [%.17g,%.17g] rule %d alpha %g side %d: plane %.17g x + %.17g is loose by %g",
+		quad gap = extreme(f, s, l, u, side) - side * (quad)b,
+		     tiny = (quad)(size * fabs(s) + fabs(b)) * 0x1p-106 + 0x1p-1074;
+		ck_assert_msg(gap >= -tiny, "%s %g [%.17g,%.17g] rule %d alpha %g side %d: plane %.17g x + %.17g is wrong by %g",
 		              f->s->op, f->s->a, l, u, rule, alpha[side < 0], side, s, b, (double)gap);
+		ck_assert_msg(gap <= allowance(f, l, u, s, b),
+		              "%s %g [%.17g,%.17g] rule %d alpha %g side %d: plane %.17g x + %.17g is loose by %g", f->s->op,
+		              f->s->a, l, u, rule, alpha[side < 0], side, s, b, (double)gap);
 	}
 }
 
@@ -644,8 +673,9 @@ START_TEST(test_any_slope)
 				continue;
 			quad gap = extreme(&f, s, l, u, side) - side * (quad)b;
 			double tiny = 0x1p-106 * (fmax(fabs(l), fabs(u)) * fabs(s) + fabs(b)) + 0x1p-1074;
-			ck_assert_msg(gap >= -(quad)tiny && gap <= allowance(&f, l, u, s, b), "%s %g [%.17g,%.17g] slope %.17g side %d: off by %g",
-			              f.s->op, f.s->a, l, u, s, side, (double)gap);
+			ck_assert_msg(gap >= -(quad)tiny && gap <= allowance(&f, l, u, s, b),
+			              "%s %g [%.17g,%.17g] slope %.17g side %d: off by %g", f.s->op, f.s->a, l, u, s, side,
+			              (double)gap);
 		}
 	}
 }
@@ -673,8 +703,9 @@ START_TEST(test_best)
 			for (int j = 0; j < 6; j++) {
 				double other = t + (j & 1 ? -1 : 1) * (fabs(t) + 0.1) * (j < 2 ? 1e-5 : j < 4 ? 1e-2 : 0.5);
 				double theirs = side * (other * m + f.u->intercept(other, l, u, side, f.v.attr));
-				ck_assert_msg(theirs <= mine + 1e-11 * (1 + fabs(mine) + fabs(t * m)), "%s %g [%.17g,%.17g] side %d: slope %g gives %.17g, %g gives %.17g",
-				              f.s->op, f.s->a, l, u, side, t, mine, other, theirs);
+				ck_assert_msg(theirs <= mine + 1e-11 * (1 + fabs(mine) + fabs(t * m)),
+				              "%s %g [%.17g,%.17g] side %d: slope %g gives %.17g, %g gives %.17g", f.s->op,
+				              f.s->a, l, u, side, t, mine, other, theirs);
 			}
 		}
 	}
@@ -695,11 +726,14 @@ START_TEST(test_range)
 		bpg_unary_range(&f.v, l, u, &lo, &up);
 		quad least = extreme(&f, 0, l, u, 1), most = -extreme(&f, 0, l, u, -1);
 		quad tiny = 1e-30 * (q_abs(least) + q_abs(most)); /* of the reference */
-		ck_assert_msg((quad)lo <= least + tiny && most <= (quad)up + tiny, "%s %g [%.17g,%.17g]: [%.17g,%.17g] off by %g %g", f.s->op, f.s->a, l, u, lo, up,
+		ck_assert_msg((quad)lo <= least + tiny && most <= (quad)up + tiny,
+		              "%s %g [%.17g,%.17g]: [%.17g,%.17g] off by %g %g", f.s->op, f.s->a, l, u, lo, up,
 		              (double)(least - lo), (double)(up - most));
 		double room = f.s->kind == THRESHOLDED ? 1e-9 : 0; /* limits are sampled */
-		ck_assert_msg((double)(least - lo) <= 1e-14 * fabs(lo) + 1e-250 + room && (double)(up - most) <= 1e-14 * fabs(up) + 1e-250 + room,
-		              "%s %g [%.17g,%.17g]: [%.17g,%.17g] loose by %g %g", f.s->op, f.s->a, l, u, lo, up, (double)(least - lo), (double)(up - most));
+		ck_assert_msg((double)(least - lo) <= 1e-14 * fabs(lo) + 1e-250 + room &&
+		                      (double)(up - most) <= 1e-14 * fabs(up) + 1e-250 + room,
+		              "%s %g [%.17g,%.17g]: [%.17g,%.17g] loose by %g %g", f.s->op, f.s->a, l, u, lo, up,
+		              (double)(least - lo), (double)(up - most));
 		double a, b, x = l + (u - l) * bpg_rng_uniform(&rng);
 		x = fmin(fmax(x, l), u);
 		bpg_unary_range(&f.v, x, u, &a, &b);
@@ -722,15 +756,17 @@ START_TEST(test_values)
 		if (has_left_branch(&f) && bpg_rng_below(&rng, 2))
 			x = -x;
 		double y = f.u->f(x, f.v.attr);
-		ck_assert_msg((double)q_abs((quad)y - ref(&f, x)) <= bpg_unary_error(f.u, y), "%s %g at %.17g: %.17g, off by %g, stated %g", f.s->op,
-		              f.s->a, x, y, (double)q_abs((quad)y - ref(&f, x)), bpg_unary_error(f.u, y));
+		ck_assert_msg((double)q_abs((quad)y - ref(&f, x)) <= bpg_unary_error(f.u, y),
+		              "%s %g at %.17g: %.17g, off by %g, stated %g", f.s->op, f.s->a, x, y,
+		              (double)q_abs((quad)y - ref(&f, x)), bpg_unary_error(f.u, y));
 		if (jumps(&f) || fabs(x) > 1e3 || fabs(x) < 1e-2 || fabs(y) > 100)
 			continue;
 		quad h = fabs(x) * 1e-8, left = ref(&f, x - h), mid = ref(&f, x), right = ref(&f, x + h);
 		double d = (double)((right - left) / (2 * h)), bend = (double)((right - 2 * mid + left) / (h * h));
 		double e = f.u->df(x, f.v.attr);
 		if (fabs(bend) < 1e4 * (1 + fabs(d)))
-			ck_assert_msg(fabs(d - e) <= 1e-9 * (1 + fabs(d)), "%s %g at %.17g: slope %.17g, difference %.17g", f.s->op, f.s->a, x, e, d);
+			ck_assert_msg(fabs(d - e) <= 1e-9 * (1 + fabs(d)), "%s %g at %.17g: slope %.17g, difference %.17g",
+			              f.s->op, f.s->a, x, e, d);
 	}
 }
 END_TEST
@@ -806,12 +842,13 @@ START_TEST(test_derivatives)
 					continue;
 				}
 				double h = 1e-5, mid = side ? s.up : s.lo;
-				double right = (moved(&f, l, u, alpha, by, h, side) - mid) / h, left = (mid - moved(&f, l, u, alpha, by, -h, side)) / h;
+				double right = (moved(&f, l, u, alpha, by, h, side) - mid) / h,
+				       left = (mid - moved(&f, l, u, alpha, by, -h, side)) / h;
 				if (fabs(right - left) > 1e-2 * (1e-2 + fabs(right) + fabs(left)))
 					continue;
 				ck_assert_msg(fabs((right + left) / 2 - stated[side][by]) <= 2e-3 * (1e-2 + fabs(right)),
-				              "%s %g [%.17g,%.17g] alpha %g %g side %d by %d: %g, differences %g %g", f.s->op, f.s->a, l, u, alpha[0],
-				              alpha[1], side, by, stated[side][by], left, right);
+				              "%s %g [%.17g,%.17g] alpha %g %g side %d by %d: %g, differences %g %g", f.s->op,
+				              f.s->a, l, u, alpha[0], alpha[1], side, by, stated[side][by], left, right);
 				compared++;
 			}
 	}
@@ -827,7 +864,7 @@ START_TEST(test_ends)
 {
 	struct function f = make(&specs[_i]);
 	const double end[] = { -INFINITY, -1e308, -3, -0.0, 0, 0.5, 0x1p-1074, 7, 1e6, 1e308, INFINITY, NAN };
-	const double x[] = { -1e308, -1e200, -1e10, -40, -3, -1.2, -1, -0.2, 0, 0x1p-1074, 0.5, 0.7, 2, 7, 50, 1e10, 1e200, 1e308 };
+	const double x[] = {-1e308, -1e200, -1e10, -40, -3, -1.2, -1, -0.2, 0, 0x1p-1074, 0.5, 0.7, 2, 7, 50, 1e10, 1e200, 1e308};
 
 	for (size_t i = 0; i < BPG_LEN(end); i++)
 		for (size_t j = 0; j < BPG_LEN(end); j++)
@@ -838,24 +875,33 @@ START_TEST(test_ends)
 					alpha[0] = alpha[1] = k - 4;
 				bpg_unary_planes(&f.v, l, u, alpha, k % 4, false, &p);
 				bpg_unary_range(&f.v, l, u, &lo, &up);
-				ck_assert_msg(isfinite(p.lo_slope) && isfinite(p.up_slope) && p.lo_bias < INFINITY && p.up_bias > -INFINITY, "%s %g [%a,%a]: %g %g %g %g",
-				              f.s->op, f.s->a, l, u, p.lo_slope, p.lo_bias, p.up_slope, p.up_bias);
-				ck_assert_msg(lo <= up && lo < INFINITY && up > -INFINITY, "%s %g [%a,%a]: %g %g", f.s->op, f.s->a, l, u, lo, up);
+				ck_assert_msg(isfinite(p.lo_slope) && isfinite(p.up_slope) && p.lo_bias < INFINITY &&
+				                      p.up_bias > -INFINITY,
+				              "%s %g [%a,%a]: %g %g %g %g", f.s->op, f.s->a, l, u, p.lo_slope, p.lo_bias,
+				              p.up_slope, p.up_bias);
+				ck_assert_msg(lo <= up && lo < INFINITY && up > -INFINITY, "%s %g [%a,%a]: %g %g", f.s->op,
+				              f.s->a, l, u, lo, up);
 				for (size_t n = 0; n < BPG_LEN(x); n++) {
 					if (x[n] < l || x[n] > u)
 						continue;
-					double y = f.u->f(x[n], f.v.attr), room = bpg_unary_error(f.u, y) + 0x1p-50 * fabs(p.lo_slope * x[n]) + 0x1p-50 * fabs(p.up_slope * x[n]);
+					double y = f.u->f(x[n], f.v.attr), room = bpg_unary_error(f.u, y) +
+					                                          0x1p-50 * fabs(p.lo_slope * x[n]) +
+					                                          0x1p-50 * fabs(p.up_slope * x[n]);
 					if (isnan(y)) {
-						ck_assert(lo == -INFINITY && up == INFINITY && p.lo_bias == -INFINITY && p.up_bias == INFINITY);
+						ck_assert(lo == -INFINITY && up == INFINITY && p.lo_bias == -INFINITY &&
+						          p.up_bias == INFINITY);
 						continue;
 					}
 					if (isinf(y))
 						y = copysign(DBL_MAX, y);
-					ck_assert_msg(lo <= y && y <= up, "%s %g [%a,%a] at %a: %g, [%g,%g]", f.s->op, f.s->a, l, u, x[n], y, lo, up);
-					ck_assert_msg(isinf(p.lo_bias) || p.lo_slope * x[n] + p.lo_bias <= y + room, "%s %g [%a,%a] at %a: %g, line %g", f.s->op,
-					              f.s->a, l, u, x[n], y, p.lo_slope * x[n] + p.lo_bias);
-					ck_assert_msg(isinf(p.up_bias) || p.up_slope * x[n] + p.up_bias >= y - room, "%s %g [%a,%a] at %a: %g, line %g", f.s->op,
-					              f.s->a, l, u, x[n], y, p.up_slope * x[n] + p.up_bias);
+					ck_assert_msg(lo <= y && y <= up, "%s %g [%a,%a] at %a: %g, [%g,%g]", f.s->op, f.s->a, l,
+					              u, x[n], y, lo, up);
+					ck_assert_msg(isinf(p.lo_bias) || p.lo_slope * x[n] + p.lo_bias <= y + room,
+					              "%s %g [%a,%a] at %a: %g, line %g", f.s->op, f.s->a, l, u, x[n], y,
+					              p.lo_slope * x[n] + p.lo_bias);
+					ck_assert_msg(isinf(p.up_bias) || p.up_slope * x[n] + p.up_bias >= y - room,
+					              "%s %g [%a,%a] at %a: %g, line %g", f.s->op, f.s->a, l, u, x[n], y,
+					              p.up_slope * x[n] + p.up_bias);
 				}
 			}
 }
@@ -864,10 +910,22 @@ END_TEST
 /* Intervals that contain a pole, touch one or leave the domain are unbounded. */
 START_TEST(test_unbounded)
 {
-	static const struct { enum kind kind; double a, l, u; } t[] = {
-		{ RECIPROCAL, 0, -1, 2 }, { RECIPROCAL, 0, 0, 2 }, { RECIPROCAL, 0, -2, 0 }, { RECIPROCAL, 0, -0.0, 2 }, { LOG, 0, -1, 2 },
-		{ SQRT, 0, -1e-30, 2 }, { POW, -1, -1, 2 }, { POW, -2, -1, 2 }, { POW, -2, 0, 2 }, { POW, 0.5, -1, 2 }, { TAN, 0, 1, 2 },
-		{ TAN, 0, -2, 2 }, { TAN, 0, 1.5707963267948966, 1.5707963267948968 }, { TAN, 0, -1.6, -1.5 },
+	static const struct { enum kind kind; double a, l, u;
+	} t[] = {
+	        {RECIPROCAL, 0, -1, 2},
+	        {RECIPROCAL, 0, 0, 2},
+	        {RECIPROCAL, 0, -2, 0},
+	        {RECIPROCAL, 0, -0.0, 2},
+	        {LOG, 0, -1, 2},
+	        {SQRT, 0, -1e-30, 2},
+	        {POW, -1, -1, 2},
+	        {POW, -2, -1, 2},
+	        {POW, -2, 0, 2},
+	        {POW, 0.5, -1, 2},
+	        {TAN, 0, 1, 2},
+	        {TAN, 0, -2, 2},
+	        {TAN, 0, 1.5707963267948966, 1.5707963267948968},
+	        {TAN, 0, -1.6, -1.5},
 	};
 	for (size_t i = 0; i < BPG_LEN(t); i++)
 		for (size_t j = 0; j < BPG_LEN(specs); j++) {
@@ -878,7 +936,8 @@ START_TEST(test_unbounded)
 			struct function f = make(&specs[j]);
 			bpg_unary_range(&f.v, t[i].l, t[i].u, &lo, &up);
 			bpg_unary_planes(&f.v, t[i].l, t[i].u, NULL, 0, false, &p);
-			ck_assert_msg(lo == -INFINITY && up == INFINITY && p.lo_bias == -INFINITY && p.up_bias == INFINITY && p.lo_slope == 0 && p.up_slope == 0,
+			ck_assert_msg(lo == -INFINITY && up == INFINITY && p.lo_bias == -INFINITY && p.up_bias == INFINITY &&
+			                      p.lo_slope == 0 && p.up_slope == 0,
 			              "%s [%g,%g]: [%g,%g]", f.s->op, t[i].l, t[i].u, lo, up);
 		}
 }
@@ -901,23 +960,28 @@ START_TEST(test_refuses)
 {
 	struct bpg_node v;
 	struct bpg_operand none = { .n = 0 }, variable = { .n = 1 };
-	struct bpg_operand two = { .n = 2, .shape = { .rank = 1, .dim = { 2 } }, .value = bpg_const_new(arena, BPG_F64, 2, (double[]){ 2, 3 }) };
+	struct bpg_operand two = {
+	        .n = 2, .shape = {.rank = 1, .dim = {2}}, .value = bpg_const_new(arena, BPG_F64, 2, (double[]){2, 3})};
 	struct bpg_operand nan = { .n = 1, .value = bpg_const_new(arena, BPG_F64, 1, (double[]){ NAN }) };
 	struct bpg_import_attr form = { .name = "approximate", .kind = BPG_ATTR_STRING, .s = "half" };
 	struct bpg_import_attr zero = { .name = "alpha", .kind = BPG_ATTR_FLOAT, .f = 0 }, bad = zero;
 	bad.f = NAN;
 
-	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, variable, 2, &v) != BPG_OK && strstr(bpg_ctx_message(ctx), "exponent"));
-	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, two, 2, &v) != BPG_OK && strstr(bpg_ctx_message(ctx), "exponents 2 and 3"));
+	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, variable, 2, &v) != BPG_OK &&
+	          strstr(bpg_ctx_message(ctx), "exponent"));
+	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, two, 2, &v) != BPG_OK &&
+	          strstr(bpg_ctx_message(ctx), "exponents 2 and 3"));
 	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, nan, 2, &v) != BPG_OK);
 	ck_assert(try_import(&bpg_layer_pow, "Pow", NULL, 0, none, 1, &v) != BPG_OK);
-	ck_assert(try_import(&bpg_layer_gelu, "Gelu", &form, 1, none, 1, &v) != BPG_OK && strstr(bpg_ctx_message(ctx), "approximate=half"));
+	ck_assert(try_import(&bpg_layer_gelu, "Gelu", &form, 1, none, 1, &v) != BPG_OK &&
+	          strstr(bpg_ctx_message(ctx), "approximate=half"));
 	ck_assert(try_import(&bpg_layer_swish, "Swish", &zero, 1, none, 1, &v) != BPG_OK);
 	ck_assert(try_import(&bpg_layer_elu, "Celu", &zero, 1, none, 1, &v) != BPG_OK);
 	ck_assert(try_import(&bpg_layer_elu, "Elu", &bad, 1, none, 1, &v) != BPG_OK);
 	ck_assert(try_import(&bpg_layer_hardsigmoid, "HardSigmoid", &bad, 1, none, 1, &v) != BPG_OK);
 	ck_assert(try_import(&bpg_layer_thresholdedrelu, "ThresholdedRelu", &bad, 1, none, 1, &v) != BPG_OK);
-	ck_assert(try_import(&bpg_layer_leakyrelu, "PRelu", NULL, 0, variable, 2, &v) != BPG_OK && strstr(bpg_ctx_message(ctx), "slope"));
+	ck_assert(try_import(&bpg_layer_leakyrelu, "PRelu", NULL, 0, variable, 2, &v) != BPG_OK &&
+	          strstr(bpg_ctx_message(ctx), "slope"));
 	ck_assert(try_import(&bpg_layer_leakyrelu, "PRelu", NULL, 0, nan, 2, &v) != BPG_OK);
 }
 END_TEST

@@ -83,7 +83,8 @@ static void finish(struct net *n, int output, const char *ops, double (*f)(doubl
 	ck_assert_str_eq(found, ops);
 	ck_assert(bpg_net_output(ctx, net, x, y) == BPG_OK);
 	for (int i = 0; i < N; i++)
-		ck_assert_msg(fabs(y[i] - f(x[i], i)) <= 1e-14 * (1 + fabs(y[i])), "%s at %g: %.17g, not %.17g", ops, x[i], y[i], f(x[i], i));
+		ck_assert_msg(fabs(y[i] - f(x[i], i)) <= 1e-14 * (1 + fabs(y[i])), "%s at %g: %.17g, not %.17g", ops, x[i], y[i],
+		              f(x[i], i));
 	bpg_net_free(n->b.net);
 }
 
@@ -158,10 +159,12 @@ START_TEST(test_not_gelu)
 {
 	for (int k = 0; k < 2; k++) {
 		struct net n;
-		struct bpg_import im = { .ctx = ctx, .path = "test.onnx", .name = "node", .op = "Mul", .opset = 18, .output_count = 1 };
+		struct bpg_import im = {
+		        .ctx = ctx, .path = "test.onnx", .name = "node", .op = "Mul", .opset = 18, .output_count = 1};
 		start(&n);
 		int z = k ? node(&n, "Add", 0, number(&n, 1), -1) : 0;
-		int e = node(&n, "Erf", node(&n, "Div", z, number(&n, root_two()), -1), -1), a = node(&n, "Add", e, number(&n, 2 - k), -1);
+		int e = node(&n, "Erf", node(&n, "Div", z, number(&n, root_two()), -1), -1),
+		    a = node(&n, "Add", e, number(&n, 2 - k), -1);
 		const struct bpg_value *in[2] = { &n.value[0], &n.value[a] };
 		im.arena = n.b.net->arena;
 		if (bpg_build_node(&n.b, &im, bpg_layer_find("", "Mul"), 2, in, "t", &n.value[n.values])) {
@@ -179,7 +182,8 @@ START_TEST(test_others)
 	start(&n);
 	finish(&n, node(&n, "Mul", 0, node(&n, "Sigmoid", 0, -1), -1), "Swish", silu);
 	start(&n);
-	finish(&n, node(&n, "Mul", node(&n, "Sigmoid", node(&n, "Mul", number(&n, 1.702f), 0, -1), -1), 0, -1), "Swish", quick_gelu);
+	finish(&n, node(&n, "Mul", node(&n, "Sigmoid", node(&n, "Mul", number(&n, 1.702f), 0, -1), -1), 0, -1), "Swish",
+	       quick_gelu);
 	start(&n);
 	finish(&n, node(&n, "Mul", 0, node(&n, "Tanh", node(&n, "Softplus", 0, -1), -1), -1), "Mish", mish);
 	for (int k = 0; k < 2; k++) {

@@ -1,0 +1,31 @@
+/* family_max.h - the largest (or smallest) of some elements: interval and planes, from their ranges one after the other. */
+#ifndef BPG_FAMILY_MAX_H
+#define BPG_FAMILY_MAX_H
+
+#include "codelets/plane.h"
+
+/* An element; operand -1: a constant. */
+struct bpg_peer {
+	int operand;
+	int64_t index;
+	struct bpg_range in;
+};
+
+struct bpg_peak {
+	bool least;               /* the smallest is wanted; ranges are mirrored then */
+	int count;                /* elements so far, 2 for more */
+	struct bpg_peer low;      /* of the largest lower bound (ties: the larger upper one) */
+	struct bpg_peer mid;      /* of the largest middle */
+	struct bpg_peer high;     /* of the largest upper bound */
+	double second;            /* largest upper bound of the others than `high` */
+};
+
+void bpg_peak_start(struct bpg_peak *p, bool least);
+/* NaN bounds count as infinite ones. */
+void bpg_peak_add(struct bpg_peak *p, int operand, int64_t index, double l, double u);
+/* Exact interval of what was added. */
+struct bpg_range bpg_peak_range(const struct bpg_peak *p);
+void bpg_peak_below(const struct bpg_peak *p, struct bpg_terms *t);
+void bpg_peak_above(const struct bpg_peak *p, struct bpg_terms *t);
+
+#endif
