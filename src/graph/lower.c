@@ -8,7 +8,7 @@
 #include "graph/sparse.h"
 
 /* Work of a block of an interval task: multiplications. */
-static const int64_t interval_block = (int64_t)1 << 20;
+static const int64_t interval_block = (int64_t)1 << 18;
 enum { INTERVAL_BLOCKS = 16, PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
 static const size_t panel_bytes_most = (size_t)16 << 20;
 

@@ -240,29 +240,16 @@ static double walk_cost(const struct bpg_model *m, const struct bpg_stage *s, in
 	return cost;
 }
 
-static void set_spots(const struct bpg_columns *k, int edge, const int64_t *element, int64_t count, struct spot *spot)
+/* Window of an element, for windows of edge x edge positions. */
+static int64_t window_of(const struct bpg_columns *k, int edge, int64_t element)
 {
-	int64_t across = (k->size[1] + edge - 1) / edge;
+	int64_t across = (k->size[1] + edge - 1) / edge, at = bpg_columns_place(k, element) / k->channels;
 
-	for (int64_t i = 0; i < count; i++) {
-		int64_t at = bpg_columns_place(k, element[i]) / k->channels;
-		spot[i] = (struct spot){ at / k->size[1] / edge * across + at % k->size[1] / edge, element[i] };
-	}
-	qsort(spot, (size_t)count, sizeof *spot, by_window);
-}
-
-/* Neurons [i, end) of the sorted list make a tile. */
-static int64_t tile_end(const struct spot *spot, int64_t i, int64_t count, int most)
-{
-	int64_t j = i;
-
-	while (j < count && spot[j].window == spot[i].window && j - i < most)
-		j++;
-	return j;
+	return at / k->size[1] / edge * across + at % k->size[1] / edge;
 }
 
 /* Small windows keep supports small, large ones fill the lanes when few neurons need rows: the cheaper edge. */
-static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, const int64_t *element, int64_t count, int most, struct spot *spot,
+static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, const int64_t *element, int64_t count, int most, int32_t *inside,
                        struct bpg_window *at)
 {
 	const struct bpg_columns *k = &m->node[s->node].columns;
@@ -270,13 +257,17 @@ static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, con
 	double least = INFINITY;
 
 	for (int edge = 1; edge < 2 * longest; edge *= 2) {
+		int64_t windows = (int64_t)((k->size[0] + edge - 1) / edge) * ((k->size[1] + edge - 1) / edge);
 		double strips = 0, tiles = 0;
-		set_spots(k, edge, element, count, spot);
-		for (int64_t i = 0, j; i < count; i = j) {
-			j = tile_end(spot, i, count, most);
-			strips += (double)((2 * (j - i) + BPG_LANES - 1) / BPG_LANES);
-			tiles++;
-		}
+
+		memset(inside, 0, (size_t)windows * sizeof *inside);
+		for (int64_t i = 0; i < count; i++)
+			inside[window_of(k, edge, element[i])]++;
+		for (int64_t w = 0; w < windows; w++)
+			for (int64_t n = inside[w]; n > 0; n -= most) {
+				strips += (double)((2 * BPG_MIN(n, (int64_t)most) + BPG_LANES - 1) / BPG_LANES);
+				tiles++;
+			}
 		double cost = strips * walk_cost(m, s, edge, at) + tiles * s->cone * task_cost;
 		if (cost < least) {
 			least = cost;
@@ -322,16 +313,20 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	}
 	spot = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *spot);
 	struct bpg_window *at = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *at);
-	if (!spot || !at)
+	int32_t *inside = bpg_arena_alloc(arena, (size_t)k->size[0] * (size_t)k->size[1] + 1, sizeof *inside);
+	if (!spot || !at || !inside)
 		return bpg_nomem(ctx, "the tiles of a node");
 	most = BPG_MAX(most, 64);
-	int edge = choose_edge(m, s, element, count, most, spot, at);
+	int edge = choose_edge(m, s, element, count, most, inside, at);
 	int64_t across = (k->size[1] + edge - 1) / edge;
-	set_spots(k, edge, element, count, spot);
+	for (int64_t i = 0; i < count; i++)
+		spot[i] = (struct spot){ window_of(k, edge, element[i]), element[i] };
+	qsort(spot, (size_t)count, sizeof *spot, by_window);
 	for (int64_t i = 0; i < count; i++)
 		sorted[i] = spot[i].element;
 	for (int64_t i = 0, j; i < count; i = j) {
-		j = tile_end(spot, i, count, most);
+		for (j = i; j < count && spot[j].window == spot[i].window && j - i < most; j++)
+			;
 		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide, false);
 		if (!t)
 			return bpg_nomem(ctx, "the tiles of a node");

@@ -108,34 +108,22 @@ static void *watch(void *arg)
 /* ---- start and stop ---- */
 
 /* StarPU's idle workers spin. Where there are no more cores than workers they keep the thread that plans the next tasks
- * (and everybody else's) off the processor for a whole slice, so a worker that finds nothing to do steps aside. */
-static struct starpu_sched_policy policy;
-static struct starpu_task *(*policy_pop)(unsigned ctx);
-
-static struct starpu_task *pop_or_yield(unsigned ctx)
+ * (and everybody else's) off the processor for a whole slice, so a worker steps aside whenever it looks for work. */
+static unsigned step_aside(void *arg)
 {
-	struct starpu_task *task = policy_pop(ctx);
-
-	if (!task)
-		sched_yield();
-	return task;
+	(void)arg;
+	sched_yield();
+	return 1;
 }
 
-/* The named scheduler with the yield put in; null: there is none of that name. */
-static struct starpu_sched_policy *find_policy(const char *name)
+static bool known_scheduler(const char *name)
 {
 	struct starpu_sched_policy **p = starpu_sched_get_predefined_policies();
 
 	for (; p && *p; p++)
-		if ((*p)->policy_name && !strcmp((*p)->policy_name, name)) {
-			policy = **p;
-			if (policy.pop_task) {
-				policy_pop = policy.pop_task;
-				policy.pop_task = pop_or_yield;
-			}
-			return &policy;
-		}
-	return NULL;
+		if ((*p)->policy_name && !strcmp((*p)->policy_name, name))
+			return true;
+	return false;
 }
 
 enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *options, struct bpg_rt **out)
@@ -154,8 +142,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 		sched = NULL;
 	if (!sched)
 		sched = "lws";
-	struct starpu_sched_policy *chosen = find_policy(sched);
-	if (!chosen) {
+	if (!known_scheduler(sched)) {
 		free(rt);
 		return bpg_fail(ctx, BPG_EUSAGE, "STARPU_SCHED: unknown scheduler '%s'; known are eager, lws, prio, dmda, dmdas and others", sched);
 	}
@@ -171,8 +158,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	conf.catch_signals = 0;
 	conf.ncuda = 0;
 	conf.nopencl = 0;
-	conf.sched_policy = chosen;
-	rt->scheduler = chosen->policy_name;
+	conf.sched_policy_name = rt->scheduler = sched;
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
 	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20);
@@ -191,6 +177,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 		return st;
 	}
 	rt->workers = (int)starpu_cpu_worker_get_count();
+	rt->hook = starpu_idle_hook_register(step_aside, NULL);
 	for (int i = 0; i < BPG_TASK_KINDS; i++) {
 		struct starpu_codelet *cl = &rt->codelet[i];
 		starpu_codelet_init(cl);
@@ -245,6 +232,8 @@ void bpg_rt_stop(struct bpg_rt *rt)
 	pthread_mutex_unlock(&rt->lock);
 	if (rt->watching)
 		pthread_join(rt->watchdog, NULL);
+	if (rt->hook >= 0)
+		starpu_idle_hook_deregister(rt->hook);
 	starpu_shutdown();
 	remove_tree(rt->folder, 0);
 	bpg_pool_free(rt->pool);

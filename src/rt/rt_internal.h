@@ -27,7 +27,7 @@ struct bpg_rt {
 	struct bpg_rt_options options;
 	const char *scheduler;
 	char folder[512];
-	int workers, owners;
+	int workers, owners, hook;
 	double started;
 	struct starpu_codelet codelet[BPG_TASK_KINDS];
 	struct bpg_pool *pool;
