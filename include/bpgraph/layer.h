@@ -75,6 +75,10 @@ BPG_API void bpg_const_read_f32(const struct bpg_const *c, int64_t first, int64_
  * constant. Null when memory is short. */
 BPG_API const float *bpg_const_pin_f32(struct bpg_const *c);
 BPG_API const double *bpg_const_pin(struct bpg_const *c);
+/* Bound on what element i, and on what any element, differs from the number meant: not 0 for constants that were computed
+ * from others and rounded. Layers count it where they state errors (terms); it is 0 for everything a file holds. */
+BPG_API double bpg_const_error(const struct bpg_const *c, int64_t i);
+BPG_API double bpg_const_most_error(const struct bpg_const *c);
 /* True when every element is a float32 number, so that reading it as float loses nothing. */
 BPG_API bool bpg_const_is_f32(const struct bpg_const *c);
 

@@ -204,7 +204,7 @@ void bpg_terms_add(struct bpg_terms *t, int input, int64_t index, double coef, d
 void bpg_terms_take(const struct bpg_node *v, struct bpg_terms *t, int k, int64_t index)
 {
 	if (v->in[k].value)
-		bpg_terms_bias(t, 1, bpg_const_at(v->in[k].value, index));
+		bpg_terms_constant(t, 1, 0, v->in[k].value, index);
 	else
 		bpg_terms_add(t, k, index, 1, 0);
 }
@@ -220,4 +220,12 @@ void bpg_terms_bias(struct bpg_terms *t, double coef, double b)
 	error += BPG_U64 * (sum < 0 ? -sum : sum) + 0x1p-1074;
 	t->bias = sum;
 	t->bias_err = (t->bias_err + error) * (1 + 8 * BPG_U64);
+}
+
+void bpg_terms_constant(struct bpg_terms *t, double coef, double coef_err, const struct bpg_const *c, int64_t i)
+{
+	double b = bpg_const_at(c, i), err = bpg_const_error(c, i), size = coef < 0 ? -coef : coef;
+	bpg_terms_bias(t, coef, b);
+	if (err > 0 || coef_err > 0)
+		t->bias_err = (t->bias_err + (size + coef_err) * err + coef_err * (b < 0 ? -b : b) + 0x1p-1070) * (1 + 8 * BPG_U64);
 }

@@ -51,6 +51,9 @@ void bpg_terms_take(const struct bpg_node *v, struct bpg_terms *t, int k, int64_
 /* Adds coef * (constant b) to the bias, the rounding to bias_err. */
 void bpg_terms_bias(struct bpg_terms *t, double coef, double b);
 
+/* Adds coef * (element i of the constant c), |true coef - coef| <= coef_err; the rounding and the errors to bias_err. */
+void bpg_terms_constant(struct bpg_terms *t, double coef, double coef_err, const struct bpg_const *c, int64_t i);
+
 /* Multiplies; -1 when the product would pass 2^40 or a factor is negative: sizes that no tensor has. */
 int64_t bpg_size_mul(int64_t a, int64_t b);
 

@@ -10,7 +10,7 @@ static void add_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 		double coef = k == 1 ? sign : 1;
 		int64_t at = bpg_elementwise_index(v, k, i);
 		if (v->in[k].value)
-			bpg_terms_bias(t, coef, bpg_const_at(v->in[k].value, at));
+			bpg_terms_constant(t, coef, 0, v->in[k].value, at);
 		else
 			bpg_terms_add(t, k, at, coef, 0);
 	}

@@ -64,7 +64,7 @@ static void averagepool_terms(const struct bpg_node *v, int64_t i, struct bpg_te
 			int64_t ix = at[1] * s->stride[1] - s->pad[1] + x * s->dilation[1];
 			int64_t index = (plane * s->in[0] + iy) * s->in[1] + ix;
 			if (v->in[0].value)
-				bpg_terms_bias(t, coef, bpg_const_at(v->in[0].value, index));
+				bpg_terms_constant(t, coef, err, v->in[0].value, index);
 			else
 				bpg_terms_add(t, 0, index, coef, err);
 		}

@@ -12,6 +12,19 @@ struct batchnorm {
 	double *coef, *bias, *coef_err, *bias_err;
 };
 
+/* Parameters that were computed: d(1/root) <= 2 d(var) / var / root as long as d(var) <= var/2. */
+static void add_errors(const struct bpg_node *v, struct batchnorm *g, int64_t c, double root, double mean)
+{
+	double scale = bpg_const_error(v->in[1].value, c), shift = bpg_const_error(v->in[2].value, c);
+	double centre = bpg_const_error(v->in[3].value, c), var = bpg_const_error(v->in[4].value, c);
+	if (!(scale > 0) && !(shift > 0) && !(centre > 0) && !(var > 0))
+		return;
+	double part = var / (root * root), more = var == 0 ? scale / root : part <= 0.5 ? 2 * scale / root + 2 * fabs(g->coef[c]) * part : INFINITY;
+	more = more * (1 + 0x1p-40) + 0x1p-1000;
+	g->coef_err[c] = (g->coef_err[c] + more) * (1 + 0x1p-40);
+	g->bias_err[c] = (g->bias_err[c] + shift + mean * more + centre * (fabs(g->coef[c]) + g->coef_err[c]) + 0x1p-1000) * (1 + 0x1p-40);
+}
+
 static enum bpg_status coefficients(const struct bpg_import *im, const struct bpg_node *v, struct batchnorm *g)
 {
 	const double u = 0x1p-53, tiny = 0x1p-1070;
@@ -35,6 +48,7 @@ static enum bpg_status coefficients(const struct bpg_import *im, const struct bp
 		g->bias_err[c] = 6 * u * (fabs(shift) + fabs(mean * g->coef[c])) + tiny * (1 + fabs(mean));
 		if (scale == 0)
 			g->coef_err[c] = 0;
+		add_errors(v, g, c, sqrt(var + eps), fabs(mean));
 		if (!isfinite(g->coef[c]) || !isfinite(g->bias[c]))
 			return bpg_import_fail(im, BPG_ENUMERIC, "the scale or shift of channel %lld is not finite", (long long)c);
 	}
@@ -77,7 +91,7 @@ static void batchnorm_terms(const struct bpg_node *v, int64_t i, struct bpg_term
 	t->bias = g->bias[c];
 	t->bias_err = g->bias_err[c];
 	if (v->in[0].value)
-		bpg_terms_bias(t, g->coef[c], bpg_const_at(v->in[0].value, i));
+		bpg_terms_constant(t, g->coef[c], g->coef_err[c], v->in[0].value, i);
 	else
 		bpg_terms_add(t, 0, i, g->coef[c], g->coef_err[c]);
 }

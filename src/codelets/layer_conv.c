@@ -55,15 +55,16 @@ static void conv_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 				int64_t ix = x * s->stride[1] - s->pad[1] + kx * s->dilation[1];
 				if (iy < 0 || iy >= s->in[0] || ix < 0 || ix >= s->in[1])
 					continue;
-				double w = bpg_const_at(v->in[1].value, ((oc * per + ic) * s->kernel[0] + ky) * s->kernel[1] + kx);
+				int64_t tap = ((oc * per + ic) * s->kernel[0] + ky) * s->kernel[1] + kx;
+				double w = bpg_const_at(v->in[1].value, tap), err = bpg_const_error(v->in[1].value, tap);
 				int64_t at = ((batch * g->ins + ic0 + ic) * s->in[0] + iy) * s->in[1] + ix;
 				if (v->in[0].value)
-					bpg_terms_bias(t, w, bpg_const_at(v->in[0].value, at));
+					bpg_terms_constant(t, w, err, v->in[0].value, at);
 				else
-					bpg_terms_add(t, 0, at, w, 0);
+					bpg_terms_add(t, 0, at, w, err);
 			}
 	if (bpg_given(v, 2))
-		bpg_terms_bias(t, 1, bpg_const_at(v->in[2].value, oc));
+		bpg_terms_constant(t, 1, 0, v->in[2].value, oc);
 }
 
 /* A window that covers the whole input, once: a matrix. */

@@ -110,17 +110,17 @@ static void convtranspose_terms(const struct bpg_node *v, int64_t i, struct bpg_
 			int64_t ix = source(s, 1, x, kx);
 			for (int64_t ic = ic0; ix >= 0 && ic < ic0 + per_in; ic++) {
 				int64_t tap = (ic * per_out + m) * area + ky * s->kernel[1] + kx;
-				double w = g->narrow ? g->narrow[tap] : g->wide[tap];
+				double w = g->narrow ? g->narrow[tap] : g->wide[tap], err = bpg_const_error(v->in[1].value, tap);
 				int64_t at = ((batch * g->ins + ic) * s->in[0] + iy) * s->in[1] + ix;
 				if (v->in[0].value)
-					bpg_terms_bias(t, w, bpg_const_at(v->in[0].value, at));
+					bpg_terms_constant(t, w, err, v->in[0].value, at);
 				else
-					bpg_terms_add(t, 0, at, w, 0);
+					bpg_terms_add(t, 0, at, w, err);
 			}
 		}
 	}
 	if (bpg_given(v, 2))
-		bpg_terms_bias(t, 1, bpg_const_at(v->in[2].value, oc));
+		bpg_terms_constant(t, 1, 0, v->in[2].value, oc);
 }
 
 static void convtranspose_sample(struct bpg_rng *rng, struct bpg_sample *s)

@@ -56,19 +56,21 @@ static void gemm_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 	for (int64_t k = 0; k < g->k; k++) {
 		int64_t ia = g->trans_a ? k * g->m + row : row * g->k + k;
 		int64_t ib = g->trans_b ? col * g->k + k : k * g->n + col;
-		if (a && b) {
-			bpg_terms_bias(t, g->alpha * bpg_const_at(a, ia), bpg_const_at(b, ib));
-			continue;
-		}
-		double w = bpg_const_at(a ? a : b, a ? ia : ib), coef = g->alpha * w;
-		bool exact = fabs(g->alpha) == 1 || coef == 0;
-		bpg_terms_add(t, a ? 1 : 0, a ? ib : ia, coef, exact ? 0 : fabs(coef) * 0x1p-52 + 0x1p-1074);
+		double w = bpg_const_at(a ? a : b, a ? ia : ib), coef = g->alpha * w, held = bpg_const_error(a ? a : b, a ? ia : ib);
+		bool exact = fabs(g->alpha) == 1 || w == 0 || g->alpha == 0;
+		double err = exact ? 0 : fabs(coef) * 0x1p-52 + 0x1p-1074;
+		if (held > 0)
+			err = (err + fabs(g->alpha) * held + 0x1p-1070) * (1 + 0x1p-50);
+		if (a && b)
+			bpg_terms_constant(t, coef, err, b, ib);
+		else
+			bpg_terms_add(t, a ? 1 : 0, a ? ib : ia, coef, err);
 	}
 	if (!bpg_given(v, 2) || g->beta == 0)
 		return;
 	int64_t ic = bpg_broadcast_index(&v->in[2].shape, &v->out.shape, i);
 	if (v->in[2].value)
-		bpg_terms_bias(t, g->beta, bpg_const_at(v->in[2].value, ic));
+		bpg_terms_constant(t, g->beta, 0, v->in[2].value, ic);
 	else
 		bpg_terms_add(t, 2, ic, g->beta, 0);
 }

@@ -61,11 +61,11 @@ static void matmul_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *
 	const struct bpg_const *a = v->in[0].value, *b = v->in[1].value;
 	for (int64_t k = 0; k < g->k; k++, ia++, ib += g->n) {
 		if (a && b)
-			bpg_terms_bias(t, bpg_const_at(a, ia), bpg_const_at(b, ib));
+			bpg_terms_constant(t, bpg_const_at(a, ia), bpg_const_error(a, ia), b, ib);
 		else if (a)
-			bpg_terms_add(t, 1, ib, bpg_const_at(a, ia), 0);
+			bpg_terms_add(t, 1, ib, bpg_const_at(a, ia), bpg_const_error(a, ia));
 		else
-			bpg_terms_add(t, 0, ia, bpg_const_at(b, ib), 0);
+			bpg_terms_add(t, 0, ia, bpg_const_at(b, ib), bpg_const_error(b, ib));
 	}
 }
 

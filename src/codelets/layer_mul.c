@@ -44,12 +44,25 @@ static double quotient(const struct bpg_node *v, double a, double b)
 static void div_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 {
 	int64_t at = bpg_elementwise_index(v, 0, i);
-	double b = bpg_const_at(v->in[1].value, bpg_elementwise_index(v, 1, i)), coef = 1 / b;
+	int64_t by = bpg_elementwise_index(v, 1, i);
+	double b = bpg_const_at(v->in[1].value, by), coef = 1 / b, err = bpg_const_error(v->in[1].value, by);
+	double least = fabs(b) - err;   /* of the divisor */
 	int exponent;
-	if (v->in[0].value)
-		bpg_terms_bias(t, 1, quotient(v, bpg_const_at(v->in[0].value, at), b));
-	else   /* 1/b is exact for powers of two */
-		bpg_terms_add(t, 0, at, coef, fabs(frexp(b, &exponent)) == 0.5 && isnormal(coef) ? 0 : fabs(coef) * 0x1p-53 + 0x1p-1074);
+	bool exact = fabs(frexp(b, &exponent)) == 0.5 && isnormal(coef);
+	if (v->in[0].value) {
+		double a = bpg_const_at(v->in[0].value, at), y = quotient(v, a, b), from = bpg_const_error(v->in[0].value, at);
+		t->bias = y;
+		if (v->out.type == BPG_I64 && err == 0 && from == 0)
+			return;
+		t->bias_err = fabs(y) < 0x1p-960 ? (a == 0 ? 0 : 0x1p-1010) : fma(y, b, -a) == 0 ? 0 : fabs(y) * 0x1p-53;
+		if (err > 0 || from > 0)
+			t->bias_err = least > 0 ? (t->bias_err + (from + fabs(y) * err) / least) * (1 + 0x1p-40) + 0x1p-1000 : INFINITY;
+		return;
+	}
+	double wrong = exact ? 0 : fabs(coef) * 0x1p-53 + 0x1p-1074;   /* 1/b is exact for powers of two */
+	if (err > 0)
+		wrong = least > 0 ? (wrong + fabs(coef) * err / least) * (1 + 0x1p-40) + 0x1p-1000 : INFINITY;
+	bpg_terms_add(t, 0, at, coef, wrong);
 }
 
 static void mul_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
@@ -59,12 +72,12 @@ static void mul_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 		return;
 	}
 	int variable = v->in[0].value ? 1 : 0;
-	int64_t at = bpg_elementwise_index(v, variable, i);
-	double c = bpg_const_at(v->in[1 - variable].value, bpg_elementwise_index(v, 1 - variable, i));
+	int64_t at = bpg_elementwise_index(v, variable, i), by = bpg_elementwise_index(v, 1 - variable, i);
+	double c = bpg_const_at(v->in[1 - variable].value, by), err = bpg_const_error(v->in[1 - variable].value, by);
 	if (v->in[variable].value)
-		bpg_terms_bias(t, c, bpg_const_at(v->in[variable].value, at));
+		bpg_terms_constant(t, c, err, v->in[variable].value, at);
 	else
-		bpg_terms_add(t, variable, at, c, 0);
+		bpg_terms_add(t, variable, at, c, err);
 }
 
 static void mul_sample(struct bpg_rng *rng, struct bpg_sample *s)

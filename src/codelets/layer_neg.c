@@ -4,7 +4,7 @@
 static void neg_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 {
 	if (v->in[0].value)
-		bpg_terms_bias(t, -1, bpg_const_at(v->in[0].value, i));
+		bpg_terms_constant(t, -1, 0, v->in[0].value, i);
 	else
 		bpg_terms_add(t, 0, i, -1, 0);
 }

@@ -24,7 +24,7 @@ static void reduce_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *
 	for (int64_t k = 0; k < g->count; k++) {
 		int64_t at = base + bpg_reduce_offset(g, k);
 		if (v->in[0].value)
-			bpg_terms_bias(t, coef, bpg_const_at(v->in[0].value, at));
+			bpg_terms_constant(t, coef, err, v->in[0].value, at);
 		else
 			bpg_terms_add(t, 0, at, coef, err);
 	}

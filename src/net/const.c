@@ -90,6 +90,31 @@ struct bpg_const *bpg_const_from_double(struct bpg_arena *arena, enum bpg_dtype 
 	return c;
 }
 
+bool bpg_const_set_error(struct bpg_const *c, const double *err)
+{
+	double most = 0;
+	for (int64_t i = 0; i < c->n; i++)
+		most = err[i] > most || isnan(err[i]) ? (isnan(err[i]) ? INFINITY : err[i]) : most;
+	if (most == 0)
+		return true;
+	c->err = bpg_arena_alloc(c->arena, (size_t)c->n, sizeof *c->err);
+	if (!c->err)
+		return false;
+	c->most_err = most;
+	memcpy(c->err, err, (size_t)c->n * sizeof *err);
+	return true;
+}
+
+double bpg_const_error(const struct bpg_const *c, int64_t i)
+{
+	return c->err ? c->err[i] : 0;
+}
+
+double bpg_const_most_error(const struct bpg_const *c)
+{
+	return c->most_err;
+}
+
 /* ---- reading ---- */
 
 /* Elements of a constant that lies in a file; what cannot be read becomes NaN. */

@@ -18,12 +18,15 @@ struct bpg_const {
 	double *pin;
 	struct bpg_arena *arena;
 	bool finite_checked;
+	double *err, most_err;    /* null: exact; [n] bounds on |meant - held|, and the largest of them */
 };
 
 /* Constant in memory, allocated from the arena; values are copied. */
 struct bpg_const *bpg_const_new(struct bpg_arena *arena, enum bpg_dtype type, int64_t n, const void *values);
 /* From doubles: stored as I64 or F32 when asked for and exact, else F64. */
 struct bpg_const *bpg_const_from_double(struct bpg_arena *arena, enum bpg_dtype wish, int64_t n, const double *values);
+/* Takes errors of a computed constant; nothing when all are 0. False when memory is short. */
+bool bpg_const_set_error(struct bpg_const *c, const double *err);
 /* F32 data that stays in an open file. */
 struct bpg_const *bpg_const_in_file(struct bpg_arena *arena, int64_t n, int fd, int64_t offset);
 

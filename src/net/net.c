@@ -146,6 +146,8 @@ enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const
 	BPG_TRY(bpg_pass_gate(b, im, nin, in, tensor, out, &done));
 	if (!done)
 		BPG_TRY(bpg_pass_prelu(b, im, nin, in, tensor, out, &done));
+	if (!done)
+		BPG_TRY(bpg_pass_square(b, im, nin, in, tensor, out, &done));
 	if (done)
 		return BPG_OK;
 	struct bpg_node v = { .layer = layer, .name = im->name, .op = im->op, .nin = nin };

@@ -9,13 +9,14 @@ void bpg_spec_free(struct bpg_spec *spec)
 		bpg_arena_free(spec->arena);
 }
 
-/* An element is inside its decimals; where these leave no room for any float32 number (a fixed 0.1), the nearest one is
+/* An element is inside its decimals; where these are one that no double holds (a fixed 0.1), the nearest float32 number is
  * what a float32 network sees, and stands for it. */
 static bool element_inside(double x, double lo, double up, double in_lo, double in_up)
 {
 	if (x >= in_lo && x <= in_up)
 		return true;
-	return !(bpg_float_up(in_lo) <= in_up) && lo <= up && x == (float)(lo + (up - lo) / 2);
+	bool fixed = lo < up && in_lo == up && in_up == lo; /* one decimal between two neighbouring doubles */
+	return fixed && x == (float)(lo + (up - lo) / 2);
 }
 
 static bool inside(const struct bpg_box *box, const double *x)

@@ -44,8 +44,8 @@ struct bpg_spec {
 enum bpg_status bpg_vnnlib_read(struct bpg_ctx *ctx, const char *path, int64_t in_count, int64_t out_count, struct bpg_spec **spec);
 void bpg_spec_free(struct bpg_spec *spec);
 
-/* Is the point in the unsafe set? In exact terms: x inside [in_lo, in_up] (or, where that holds no float32 number, the
- * float32 number nearest to the box), and every row of a disjunct holds for all y
+/* Is the point in the unsafe set? In exact terms: x inside [in_lo, in_up] (or, where the box fixes an element at a
+ * decimal that no double holds, the nearest float32 number), and every row of a disjunct holds for all y
  * in [lo, up] (outward rounding; pass lo == up for one point). */
 bool bpg_spec_holds(const struct bpg_spec *spec, const double *x, const double *lo, const double *up);
 /* The rows alone: all of them hold for every y in [lo, up]. */
