@@ -2,7 +2,10 @@
 #include "config.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -24,31 +27,51 @@ extern void bli_thread_set_num_threads(int64_t threads);
 extern int bli_arch_query_id(void);
 extern const char *bli_arch_string(int id);
 
-/* BLIS 0.9 knows processors by family number and gives newer ones its plain C kernel, a third of the speed. An AMD
- * processor past family 0x19 that has AVX2 is told to be the newest one it knows (6: Zen 3). Read once by BLIS, at its
- * first call; a value the user chose stays. */
+#if defined(__x86_64__)
+/* The kernel that BLIS up to 0.9 should take, null: it finds the right one. It knows processors by family and model
+ * number. AMD processors past family 0x19 (Zen 3) get plain C code, a third of the speed; newer Intel processors with
+ * AVX-512 get the kernel for AVX2, 3/5 of the speed. */
+static const char *better_kernel(void)
+{
+	unsigned a, b, c, d, family;
+
+	if (!__get_cpuid(0, &a, &b, &c, &d))
+		return NULL;
+	bool amd = b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+	bool intel = b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx;
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return NULL;
+	family = ((a >> 8) & 15) + ((a >> 20) & 255);
+	if (amd && family > 0x19 && __builtin_cpu_supports("avx2"))
+		return "zen3";
+	if (intel && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512vl"))
+		return "skx";
+	return NULL;
+}
+#endif
+
+/* BLIS reads a number from the environment, once, at its first call; a value the user chose stays. */
 static void choose_kernel(void)
 {
 #if defined(__x86_64__)
-	unsigned a, b, c, d, family;
-	if (getenv("BLIS_ARCH_TYPE") || !__get_cpuid(0, &a, &b, &c, &d))
+	const char *kernel = better_kernel(), *name = "";
+	char number[16];
+
+	for (int id = 0; kernel && strcmp(name, "generic"); id++) { /* generic is the last of its table */
+		name = bli_arch_string(id);
+		if (strcmp(name, kernel))
+			continue;
+		snprintf(number, sizeof number, "%d", id);
+		setenv("BLIS_ARCH_TYPE", number, 0);
 		return;
-	bool amd = b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
-	if (!amd || !__get_cpuid(1, &a, &b, &c, &d))
-		return;
-	family = ((a >> 8) & 15) + ((a >> 20) & 255);
-	if (family > 0x19 && __builtin_cpu_supports("avx2"))
-		setenv("BLIS_ARCH_TYPE", "6", 0);
+	}
 #endif
 }
 #endif
 
-void bpg_blas_init(void)
+static void init_once(void)
 {
-	static bool ready;
-	if (ready)
-		return;
-	ready = true;
 #if defined(BPG_BLAS_BLIS)
 	choose_kernel();
 	bli_thread_set_num_threads(1);
@@ -57,6 +80,12 @@ void bpg_blas_init(void)
 #else
 	mkl_set_num_threads(1);
 #endif
+}
+
+void bpg_blas_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, init_once);
 }
 
 const char *bpg_blas_name(void)

@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-/* Before the first product; may be called again. Not to be raced with itself. */
+/* Chooses the kernel and one thread. Every function here calls it by itself. */
 void bpg_blas_init(void);
 const char *bpg_blas_name(void);
-/* The kernel that the library chose for this processor; call bpg_blas_init first. */
+/* The kernel that the library chose for this processor. */
 const char *bpg_blas_kernel(void);
 
 /* y = A x + (beta) y, float32; A [m, n], element (i,k) at a[i*lda + k]. beta is 0 or 1. */

@@ -43,6 +43,14 @@ void bpg_linear_enclose(double sum, double abs, double gamma, double *lo, double
 	*up = bpg_add_up(sum, r);
 }
 
+double bpg_linear_held(const struct bpg_const *weight, int64_t n, const double *l, const double *u)
+{
+	double most = bpg_const_most_error(weight), sum = 0;
+	for (int64_t i = 0; most > 0 && i < n; i++)
+		sum = bpg_add_up(sum, fmax(fabs(l[i]), fabs(u[i])));
+	return bpg_mul_up(most, sum);
+}
+
 /* ---- from terms ---- */
 
 static enum bpg_status terms_done(struct bpg_terms *t)

@@ -87,11 +87,24 @@ static double convert(double x, int64_t to)
 	}
 }
 
+/* Of what is within err of x. Conversions never fall, but for that to bool. */
+static double converted_error(double x, double err, int64_t to)
+{
+	if (to == BOOL)
+		return fabs(x) <= err ? 1 : 0;
+	double y = convert(x, to);
+	return fmax(convert(x + err, to) - y, y - convert(x - err, to)) * (1 + 0x1p-40);
+}
+
 static void cast_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 {
-	if (v->in[0].value)
-		t->bias = convert(bpg_const_at(v->in[0].value, i), *(const int64_t *)v->attr);
-	else
+	int64_t to = *(const int64_t *)v->attr;
+	if (v->in[0].value) {
+		double x = bpg_const_at(v->in[0].value, i), err = bpg_const_error(v->in[0].value, i);
+		t->bias = convert(x, to);
+		if (err > 0) /* conversions never fall, but for that to bool */
+			t->bias_err = converted_error(x, err + fabs(x) * 0x1p-51, to);
+	} else
 		bpg_terms_add(t, 0, i, 1, 0);
 }
 

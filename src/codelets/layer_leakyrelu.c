@@ -19,6 +19,8 @@ static enum bpg_status prelu_slope(const struct bpg_import *im, const struct bpg
 	for (int64_t i = 1; i < v->in[1].n; i++)
 		if (bpg_const_at(v->in[1].value, i) != *a)
 			return bpg_import_fail(im, BPG_EUNSUPPORTED, "slopes of a constant; simplify the model before export");
+	if (isfinite(*a) && (float)*a != *a)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the slope %.17g is not a float32 number", *a);
 	return BPG_OK;
 }
 

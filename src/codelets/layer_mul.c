@@ -54,7 +54,8 @@ static void div_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 		t->bias = y;
 		if (v->out.type == BPG_I64 && err == 0 && from == 0)
 			return;
-		t->bias_err = fabs(y) < 0x1p-960 ? (a == 0 ? 0 : 0x1p-1010) : fma(y, b, -a) == 0 ? 0 : fabs(y) * 0x1p-53;
+		bool whole = a == 0 || (fabs(a) > 0x1p-900 && fabs(y) > 0x1p-900 && fma(y, b, -a) == 0);
+		t->bias_err = whole ? 0 : fabs(y) * 0x1p-53 + 0x1p-1074;
 		if (err > 0 || from > 0)
 			t->bias_err = least > 0 ? (t->bias_err + (from + fabs(y) * err) / least) * (1 + 0x1p-40) + 0x1p-1000 : INFINITY;
 		return;

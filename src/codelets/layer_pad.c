@@ -10,7 +10,7 @@ enum mode { CONSTANT, EDGE, REFLECT, WRAP };
 struct pad {
 	enum mode mode;
 	int64_t before[BPG_MAX_RANK];
-	double value;
+	double value, value_err;
 };
 
 static enum bpg_status read_mode(const struct bpg_import *im, enum mode *mode)
@@ -25,12 +25,14 @@ static enum bpg_status read_mode(const struct bpg_import *im, enum mode *mode)
 	return bpg_import_fail(im, BPG_EUNSUPPORTED, "unknown mode; constant, edge, reflect and wrap are supported");
 }
 
-static enum bpg_status read_value(const struct bpg_import *im, const struct bpg_node *v, double *value)
+static enum bpg_status read_value(const struct bpg_import *im, const struct bpg_node *v, double *value, double *err)
 {
+	*err = 0;
 	*value = bpg_import_float(im, "value", 0);
 	if (bpg_given(v, 2)) {
 		BPG_TRY(bpg_import_constant(im, v, 2, "the value"));
 		*value = v->in[2].n > 0 ? bpg_const_at(v->in[2].value, 0) : 0;
+		*err = bpg_const_most_error(v->in[2].value);
 	}
 	if (!isfinite(*value))
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the value is not finite");
@@ -67,7 +69,7 @@ static enum bpg_status pad_import(const struct bpg_import *im, struct bpg_node *
 	BPG_TRY(read_mode(im, &g->mode));
 	BPG_TRY(bpg_import_list(im, v, bpg_import_has(im, "paddings") ? "paddings" : "pads", 1, pads, 2 * BPG_MAX_RANK, &count));
 	BPG_TRY(bpg_import_list(im, v, NULL, 3, axes, BPG_MAX_RANK, &named));
-	BPG_TRY(read_value(im, v, &g->value));
+	BPG_TRY(read_value(im, v, &g->value, &g->value_err));
 	if (named < 0)
 		for (named = 0; named < in->rank; named++)
 			axes[named] = named;
@@ -111,6 +113,7 @@ static void pad_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 		i /= out->dim[a];
 		if (from < 0) {
 			t->bias = g->value;
+			t->bias_err = g->value_err;
 			return;
 		}
 		at += from * stride;

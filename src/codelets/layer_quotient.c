@@ -5,6 +5,7 @@
  * least value has x at an end X; as a function of y that is X/y - b y - a X, least at an end of y as well, but where X > 0
  * and b < 0 have it least at y = sqrt(X/-b) inside, with X/y - b y = 2 sqrt(-X b), which is never more than the true
  * minimum for any y > 0. The greatest value of h is minus the least of the same with -X and -b.
+ * Where the divisor is known to be the root of a mean of squares that has the dividend in it, |x/y| <= most (net/pass_norm.c).
  * The slopes are McCormick's for x times 1/y, with 1/y between its tangent in the middle and its chord. */
 #include "codelets/elementwise.h"
 #include "codelets/plane.h"
@@ -16,6 +17,11 @@ static enum bpg_status quotient_import(const struct bpg_import *im, struct bpg_n
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the divisor is constant");
 	if (v->out.type == BPG_I64)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "integer division by a tensor that depends on the input");
+	double *most = bpg_import_alloc(im, 1, sizeof *most);
+	if (!most)
+		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
+	v->attr = most;
+	*most = bpg_import_float(im, "bpg_most", INFINITY);
 	return BPG_OK;
 }
 
@@ -53,14 +59,20 @@ static bool holds_zero(struct bpg_range y)
 	return !(y.l > 0) && !(y.u < 0);
 }
 
-static struct bpg_range divide(struct bpg_range x, struct bpg_range y)
+/* No more than `most`, either way. */
+static struct bpg_range divide(struct bpg_range x, struct bpg_range y, double most)
 {
 	if (holds_zero(y))
-		return (struct bpg_range){ -INFINITY, INFINITY };
-	return (struct bpg_range){
+		return (struct bpg_range){ -most, most };
+	struct bpg_range r = {
 		fmin(fmin(bpg_div_down(x.l, y.l), bpg_div_down(x.l, y.u)), fmin(bpg_div_down(x.u, y.l), bpg_div_down(x.u, y.u))),
 		fmax(fmax(bpg_div_up(x.l, y.l), bpg_div_up(x.l, y.u)), fmax(bpg_div_up(x.u, y.l), bpg_div_up(x.u, y.u))),
 	};
+	if (r.l <= most)
+		r.l = fmax(r.l, -most);
+	if (r.u >= -most)
+		r.u = fmin(r.u, most);
+	return r;
 }
 
 static enum bpg_status quotient_interval(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t first,
@@ -68,7 +80,7 @@ static enum bpg_status quotient_interval(const struct bpg_node *v, const double 
 {
 	for (int64_t i = 0; i < n; i++) {
 		struct bpg_range r = divide(bpg_range_of(v, l, u, 0, bpg_elementwise_index(v, 0, first + i)),
-		                            bpg_range_of(v, l, u, 1, bpg_elementwise_index(v, 1, first + i)));
+		                            bpg_range_of(v, l, u, 1, bpg_elementwise_index(v, 1, first + i)), *(const double *)v->attr);
 		lo[i] = r.l;
 		up[i] = r.u;
 	}
@@ -123,7 +135,8 @@ static void quotient_planes(const struct bpg_node *v, const double *const *l, co
                             struct bpg_terms *lower, struct bpg_terms *upper)
 {
 	int64_t at[2] = { bpg_elementwise_index(v, 0, i), bpg_elementwise_index(v, 1, i) };
-	struct bpg_range x = bpg_range_of(v, l, u, 0, at[0]), y = bpg_range_of(v, l, u, 1, at[1]), r = divide(x, y);
+	struct bpg_range x = bpg_range_of(v, l, u, 0, at[0]), y = bpg_range_of(v, l, u, 1, at[1]), r;
+	r = divide(x, y, *(const double *)v->attr);
 	bool mirror = y.u < 0, tame = !holds_zero(y) && isfinite(x.l) && isfinite(x.u) && isfinite(y.l) && isfinite(y.u);
 	if (mirror) {
 		x = (struct bpg_range){ -x.u, -x.l };
@@ -132,7 +145,7 @@ static void quotient_planes(const struct bpg_node *v, const double *const *l, co
 	for (int side = -1; side <= 1; side += 2) {
 		struct bpg_terms *t = side < 0 ? lower : upper;
 		struct slopes s = { .bias = side < 0 ? r.l : r.u };
-		s.middle = side < 0 ? -INFINITY : INFINITY;
+		s.middle = fabs(s.bias) == *(const double *)v->attr ? s.bias : side * INFINITY;
 		if (tame) {
 			double low = fabs(x.l) <= fabs(x.u), one = 1 / y.l, other = 1 / y.u;
 			if (x.l < 0 && x.u > 0)

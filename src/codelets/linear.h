@@ -13,6 +13,9 @@ bool bpg_linear_centre(int64_t n, const double *l, const double *u, double gamma
 /* From the computed sums of w*mid and |w|*rad, the enclosure of the real sum of w*x. */
 void bpg_linear_enclose(double sum, double abs, double gamma, double *lo, double *up);
 
+/* What the errors of computed weights can make of one output, whose inputs are among these n: 0 where there are none. */
+double bpg_linear_held(const struct bpg_const *weight, int64_t n, const double *l, const double *u);
+
 /* Whether dense and conv can run the map (float32 weights in a usable order); otherwise terms do. */
 bool bpg_dense_fits(const struct bpg_dense *d);
 enum bpg_status bpg_dense_eval(const struct bpg_dense *d, const double *x, double *y);

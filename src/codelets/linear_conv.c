@@ -408,8 +408,13 @@ enum bpg_status bpg_conv_interval(const struct bpg_conv *c, const double *l, con
 	for (int64_t i = 0; i < n; i++)
 		lo[i] = up[i] = 0;
 	BPG_TRY_TO(run_job(&s), out);
+	double held = bpg_linear_held(c->weight, ins, l, u), err = c->bias ? bpg_const_most_error(c->bias) : 0;
 	for (int64_t i = 0; i < n; i++) {
 		bpg_linear_enclose(lo[i], up[i], gamma, &lo[i], &up[i]);
+		if (held > 0 || err > 0) {
+			lo[i] = bpg_add_down(lo[i], -bpg_add_up(held, err));
+			up[i] = bpg_add_up(up[i], bpg_add_up(held, err));
+		}
 		if (bias) {
 			double b = bias_at(c, bias, first + i);
 			lo[i] = bpg_add_down(lo[i], b);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/blas.h"
 #include "codelets/dot.h"
 #include "codelets/outward.h"
 #include "net/const.h"
@@ -21,11 +22,11 @@ bool bpg_dense_fits(const struct bpg_dense *d)
 	return bpg_const_type(d->weight) == BPG_F32 && (by_output(d) || d->stride_out == 1 || d->outs <= 1);
 }
 
-/* Calls `use` for rows row0 .. row1-1 of the file, columns col0 .. col1-1, in order. */
-typedef void use_row(void *job, int64_t row, const float *w);
+/* Calls `use` for rows row0 .. row1-1 of the file, columns col0 .. col1-1, in order, a block of rows at a time. */
+typedef void use_rows(void *job, int64_t row, int64_t rows, const float *w);
 
-static enum bpg_status each_row(const struct bpg_dense *d, int64_t row0, int64_t row1, int64_t col0, int64_t col1,
-                                use_row *use, void *job)
+static enum bpg_status each_block(const struct bpg_dense *d, int64_t row0, int64_t row1, int64_t col0, int64_t col1,
+                                  use_rows *use, void *job)
 {
 	int64_t cols = col1 - col0, rows = row1 - row0, stride = by_output(d) ? d->stride_out : d->stride_in;
 	if (rows <= 0)
@@ -37,11 +38,33 @@ static enum bpg_status each_row(const struct bpg_dense *d, int64_t row0, int64_t
 	for (int64_t row = row0; row < row1; row += most) {
 		int64_t now = BPG_MIN(most, row1 - row);
 		bpg_const_block_f32(d->weight, row, now, stride, d->base + col0, cols, w);
-		for (int64_t i = 0; i < now; i++)
-			use(job, row + i, w + i * cols);
+		use(job, row, now, w);
 	}
 	free(w);
 	return BPG_OK;
+}
+
+/* The same a row at a time. */
+typedef void use_row(void *job, int64_t row, const float *w);
+
+struct single {
+	use_row *use;
+	void *job;
+	int64_t cols;
+};
+
+static void use_singly(void *job, int64_t row, int64_t rows, const float *w)
+{
+	const struct single *s = job;
+	for (int64_t i = 0; i < rows; i++)
+		s->use(s->job, row + i, w + i * s->cols);
+}
+
+static enum bpg_status each_row(const struct bpg_dense *d, int64_t row0, int64_t row1, int64_t col0, int64_t col1,
+                                use_row *use, void *job)
+{
+	struct single s = { .use = use, .job = job, .cols = col1 - col0 };
+	return each_block(d, row0, row1, col0, col1, use_singly, &s);
 }
 
 static double bias_at(const struct bpg_dense *d, int64_t o)
@@ -71,10 +94,11 @@ static void value_axpy(void *job, int64_t row, const float *w)
 	bpg_axpy(s->n, s->x[row], w, s->y);
 }
 
-static void value_dot_f32(void *job, int64_t row, const float *w)
+/* By a BLAS, as a float32 runtime does it: what a replay stands for. */
+static void value_gemv_f32(void *job, int64_t row, int64_t rows, const float *w)
 {
 	struct values *s = job;
-	s->yf[row] = bpg_dot_f32(s->k, w, s->xf);
+	bpg_blas_gemv_f32(rows, s->k, w, s->k, s->xf, 0, s->yf + row);
 }
 
 static void value_axpy_f32(void *job, int64_t row, const float *w)
@@ -103,7 +127,7 @@ enum bpg_status bpg_dense_eval_f32(const struct bpg_dense *d, const float *x, fl
 	for (int64_t o = 0; o < d->outs; o++)
 		y[o] = 0;
 	if (by_output(d))
-		BPG_TRY(each_row(d, 0, d->outs, 0, d->ins, value_dot_f32, &s));
+		BPG_TRY(each_block(d, 0, d->outs, 0, d->ins, value_gemv_f32, &s));
 	else
 		BPG_TRY(each_row(d, 0, d->ins, 0, d->outs, value_axpy_f32, &s));
 	for (int64_t o = 0; o < d->outs; o++)
@@ -204,15 +228,17 @@ enum bpg_status bpg_dense_interval(const struct bpg_dense *d, const double *l, c
 	free(mid);
 	free(rad);
 	BPG_TRY(st);
+	double held = bpg_linear_held(d->weight, d->ins, l, u);
 	for (int64_t i = 0; i < n; i++) {
-		double a = lo[i], b = up[i];
+		double a = bpg_add_down(lo[i], -held), b = bpg_add_up(up[i], held);
 		if (d->scale != 1) {
+			double p = a, q = b;
 			a = b = 0;
-			bpg_axpy_outward(d->scale, 0, lo[i], up[i], &a, &b);
+			bpg_axpy_outward(d->scale, 0, p, q, &a, &b);
 		}
 		if (d->bias) {
-			double bias = bias_at(d, first + i);
-			bpg_axpy_outward(d->bias_scale, 0, bias, bias, &a, &b);
+			double bias = bias_at(d, first + i), err = bpg_const_error(d->bias, (first + i) * d->bias_stride);
+			bpg_axpy_outward(d->bias_scale, 0, bpg_add_down(bias, -err), bpg_add_up(bias, err), &a, &b);
 		}
 		lo[i] = a;
 		up[i] = b;

@@ -53,8 +53,8 @@ static inline struct bpg_range bpg_range_of(const struct bpg_node *v, const doub
 {
 	if (!v->in[k].value)
 		return (struct bpg_range){ isnan(l[k][i]) ? -INFINITY : l[k][i], isnan(u[k][i]) ? INFINITY : u[k][i] };
-	double c = bpg_const_at(v->in[k].value, i);
-	return (struct bpg_range){ c, c };
+	double c = bpg_const_at(v->in[k].value, i), err = bpg_const_error(v->in[k].value, i);
+	return err > 0 ? (struct bpg_range){ bpg_next_down(c - err), bpg_next_up(c + err) } : (struct bpg_range){ c, c };
 }
 
 /* Middle of the box, finite. */

@@ -93,11 +93,22 @@ static double held_below(const double *c, const double *r, int64_t n, double sca
 	return 0x1p-149 * (1 + scale) * sum * (1 + 0x1p-20);
 }
 
+/* What errors of computed weights can make of one element. */
+static double computed(const struct bpg_const *weight, const double *c, const double *r, int64_t n)
+{
+	double most = bpg_const_most_error(weight), sum = 0;
+
+	for (int64_t i = 0; most > 0 && i < n; i++)
+		sum += fabs(c[i]) + r[i];
+	return most > 0 ? most * sum * (1 + 0x1p-20) + 0x1p-1070 : 0;
+}
+
 /* Dense: rows of weights against centres and radii of the input. */
 static bool dense_sums(const struct bpg_hop *h, const double *c, const double *r, int64_t first, int64_t n, struct share *s)
 {
 	const struct bpg_dense *d = &h->dense;
 	double scale = fabs(d->scale), below = h->inexact ? held_below(c, r, d->ins, scale) : 0;
+	double made = computed(d->weight, c, r, d->ins) * scale * (1 + 0x1p-50);
 
 	memset(s->c, 0, (size_t)n * sizeof *s->c);
 	memset(s->g, 0, (size_t)n * sizeof *s->g);
@@ -140,6 +151,8 @@ static bool dense_sums(const struct bpg_hop *h, const double *c, const double *r
 		s->g[i] *= scale;
 		s->m[i] = s->m[i] * scale + fabs(b);
 		s->e[i] = 4 * BPG_U64 * s->m[i] + (h->inexact ? held * (s->m[i] + s->g[i]) + below : 0);
+		if (made > 0 || (d->bias && bpg_const_most_error(d->bias) > 0))
+			s->e[i] = (s->e[i] + made + (d->bias ? fabs(d->bias_scale) * bpg_const_error(d->bias, (first + i) * d->bias_stride) : 0)) * (1 + 0x1p-40) + 0x1p-1000;
 	}
 	return true;
 }
@@ -153,6 +166,7 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 	const struct bpg_columns *k = h->out;
 	int64_t W = v->out_size[1];
 	double *acc = malloc((size_t)(3 * W + 1) * sizeof *acc), below = h->inexact ? held_below(c, r, h->in[0]->n, 1) : 0;
+	double made = computed(v->weight, c, r, h->in[0]->n);
 
 	if (!w || !acc) {
 		free(acc);
@@ -190,13 +204,13 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 							}
 					}
 				}
-			double b = v->bias ? bpg_const_at(v->bias, oc) : 0;
+			double b = v->bias ? bpg_const_at(v->bias, oc) : 0, wrong = made + (v->bias ? bpg_const_error(v->bias, oc) : 0);
 			for (int64_t px = 0; px < W; px++) {
 				int64_t i = e0 + px * v->out_stride[2] - first;
 				if (i < 0 || i >= n)
 					continue;
 				s->c[i] = sum[px] + b, s->g[i] = gross[px], s->m[i] = size[px] + fabs(b);
-				s->e[i] = (h->inexact ? held * (s->m[i] + gross[px]) + below : 0) + 4 * BPG_U64 * s->m[i];
+				s->e[i] = (h->inexact ? held * (s->m[i] + gross[px]) + below : 0) + 4 * BPG_U64 * s->m[i] + wrong * (1 + 0x1p-40);
 			}
 		}
 	(void)k;

@@ -146,7 +146,7 @@ void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
 /* ---- sparse maps ---- */
 
 /* Scatters the terms of every column: to[term] += from[column] * coef, columns in ascending order. */
-static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, int side, const char *from, char *to)
+static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, const char *from, char *to)
 {
 	const struct bpg_columns *k = m->hop->out, *d = m->hop->in[m->k];
 	int64_t fc = bpg_columns_in(k, &m->from.window), tc = bpg_columns_in(d, &m->to.window);
@@ -164,8 +164,7 @@ static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, in
 				for (int q = 0; q < m->from.strips; q++) {
 					const char *x = from + (q * fc + s.column + j) * lane;
 					char *y = to + (q * tc + c) * lane;
-					BY_TYPE(m->from.wide, axpy_f32(F32(y), F32(x), sp->coef[t], side),
-					        axpy_f64(F64(y), F64(x), sp->coef[t], side));
+					BY_TYPE(m->from.wide, axpy_f32(F32(y), F32(x), sp->coef[t]), axpy_f64(F64(y), F64(x), sp->coef[t]));
 				}
 			}
 		}
@@ -182,69 +181,7 @@ void bpg_task_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 	(void)rt;
 	clear(m->hop->in[m->k], &m->to, buffer[1]);
-	scatter(m, m->hop->terms, 0, buffer[0], buffer[1]);
-}
-
-/* Share of the state: what the planes say at the reference values, and the price of rounding their products. */
-static void charge_planes(const struct bpg_arg_map_planes *a, void *const *bounds, const double *own, const char *from, double *state)
-{
-	const struct bpg_hop *h = a->map.hop;
-	const struct bpg_columns *k = h->out;
-	int64_t rows = (int64_t)a->map.from.strips * BPG_LANES, columns = bpg_columns_in(k, &a->map.from.window);
-	double unit = a->map.from.wide ? BPG_U64 : BPG_U32, fan = (double)h->lower->most_fan + (double)h->upper->most_fan;
-	double dear[BPG_LANES], sum[BPG_LANES]; /* the sum from zero: the size of p would enter every rounding */
-
-	for (int q = 0; q < a->map.from.strips; q++) {
-		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES;
-
-		memset(dear, 0, sizeof dear);
-		memset(sum, 0, sizeof sum);
-		for (struct span s = { 0 }; next_span(k, &a->map.from.window, &s);)
-			for (int64_t j = 0; j < s.n; j++) {
-				int64_t i = bpg_columns_element(k, s.place + j);
-				const struct bpg_sparse *side[2] = { h->lower, h->upper };
-				double d[2], price[2];
-
-				for (int b = 0; b < 2; b++) {
-					double at = side[b]->bias[i] - own[BPG_CENTRE * k->n + i], size = fabs(side[b]->bias[i]) + fabs(own[BPG_CENTRE * k->n + i]), gross = 0;
-					for (int64_t t = side[b]->first[i]; t < side[b]->first[i + 1]; t++) {
-						int in = 0;
-						while (h->operand[in] != side[b]->operand[t])
-							in++;
-						const double *f = bounds[in];
-						int64_t n = h->in[in]->n;
-						double c = side[b]->coef[t], x = f[BPG_CENTRE * n + side[b]->index[t]], r = f[BPG_RADIUS * n + side[b]->index[t]];
-						at += c * x;
-						size += fabs(c * x);
-						gross += fabs(c) * r;
-					}
-					d[b] = at;
-					price[b] = a->slack ? bpg_gamma(fan + 4, unit) * gross * 1.0001
-					                      + bpg_gamma((double)(columns + 16 + side[b]->first[i + 1] - side[b]->first[i]), BPG_U64) * size : 0;
-				}
-				const char *x = from + (q * columns + s.column + j) * (int64_t)lane_bytes(a->map.from.wide);
-				BY_TYPE(a->map.from.wide, plane_column_f32(F32(x), d[0], d[1], price[0], price[1], sum, dear),
-				        plane_column_f64(F64(x), d[0], d[1], price[0], price[1], sum, dear));
-			}
-		for (int e = 0; e < BPG_LANES; e++)
-			p[e] += sum[e];
-		if (a->slack)
-			for (int e = 0; e < BPG_LANES; e++)
-				slack[e] += dear[e] * (1 + 0x1p-12) + 8 * BPG_U64 * fabs(p[e]) + h->under;
-	}
-}
-
-void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
-{
-	const struct bpg_arg_map_planes *a = arg;
-	int nin = a->map.hop->nin;
-
-	(void)rt;
-	if (a->map.k == 0)
-		charge_planes(a, buffer + 1, buffer[0], buffer[1 + nin], buffer[2 + nin]);
-	clear(a->map.hop->in[a->map.k], &a->map.to, buffer[3 + nin]);
-	scatter(&a->map, a->map.hop->lower, 1, buffer[1 + nin], buffer[3 + nin]);
-	scatter(&a->map, a->map.hop->upper, -1, buffer[1 + nin], buffer[3 + nin]);
+	scatter(m, m->hop->terms, buffer[0], buffer[1]);
 }
 
 /* ---- joins ---- */

@@ -109,6 +109,15 @@ static bool all_constant(const struct bpg_node *v)
 	return true;
 }
 
+/* Only LINEAR layers count errors of computed constants; functions take their parameters as they are. */
+static bool takes_errors(const struct bpg_node *v)
+{
+	for (int k = 0; k < v->nin && v->layer->family != BPG_LINEAR; k++)
+		if (v->in[k].value && bpg_const_most_error(v->in[k].value) > 0)
+			return false;
+	return true;
+}
+
 /* Folded, renamed, or a node of the network. */
 static enum bpg_status settle(struct bpg_build *b, const struct bpg_node *v, const struct bpg_value *const *in, const char *tensor,
                               bool fold, struct bpg_value *out)
@@ -148,6 +157,8 @@ enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const
 		BPG_TRY(bpg_pass_prelu(b, im, nin, in, tensor, out, &done));
 	if (!done)
 		BPG_TRY(bpg_pass_square(b, im, nin, in, tensor, out, &done));
+	if (!done)
+		BPG_TRY(bpg_pass_norm(b, im, nin, in, tensor, out, &done));
 	if (done)
 		return BPG_OK;
 	struct bpg_node v = { .layer = layer, .name = im->name, .op = im->op, .nin = nin };
@@ -160,6 +171,8 @@ enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const
 	bool fold = v.layer->family == BPG_CONSTANT || (nin > 0 && all_constant(&v));
 	if (!fold && !v.out.n)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the output has no elements");
+	if (!fold && !takes_errors(&v))
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "a parameter is computed and not exact in double; simplify the model before export");
 	return settle(b, &v, in, tensor, fold, out);
 }
 

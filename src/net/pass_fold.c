@@ -1,6 +1,7 @@
 /* pass_fold.c - nodes whose operands are constants become constants: shape arithmetic, transposed weights, fills.
  *
- * Values are computed in double. A file can ask for a constant of any size with a few bytes, so sizes are limited, for
+ * Values are computed in double, and what that rounds goes along as an error of the constant: bounds hold for the numbers
+ * that the file means. What decides by a number (comparisons, integers) must be exact. A file can ask for a constant of any size with a few bytes, so sizes are limited, for
  * each constant and for all together. */
 #include <math.h>
 #include <stdlib.h>
@@ -70,9 +71,28 @@ static enum bpg_status prepare(struct scratch *s, const struct bpg_build *b, con
 	return BPG_OK;
 }
 
-static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node *v, const double *const *x, double *y)
+/* LINEAR: from the terms of the layer, whose constants carry their errors into the bias. */
+static enum bpg_status terms_values(const struct bpg_node *v, double *y, double *err)
 {
-	enum bpg_status st = v->layer->family == BPG_CONSTANT && !v->layer->eval ? BPG_EUNSUPPORTED : bpg_node_eval(v, x, y);
+	struct bpg_terms t;
+	bool failed = false;
+	bpg_terms_init(&t);
+	for (int64_t i = 0; i < v->out.n && !failed; i++) {
+		bpg_terms_reset(&t);
+		v->layer->terms(v, i, &t);
+		y[i] = t.bias;
+		err[i] = t.bias_err;
+		failed = t.failed;
+	}
+	bpg_terms_fini(&t);
+	return failed ? BPG_ENOMEM : BPG_OK;
+}
+
+static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node *v, const double *const *x, double *y, double *err)
+{
+	enum bpg_status st = v->layer->family == BPG_CONSTANT && !v->layer->eval ? BPG_EUNSUPPORTED
+	                     : v->layer->family == BPG_LINEAR                    ? terms_values(v, y, err)
+	                                                                         : bpg_node_eval(v, x, y);
 	if (st == BPG_ENOMEM)
 		return bpg_nomem(b->ctx, b->net->path);
 	if (st)
@@ -81,6 +101,61 @@ static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node
 		if (!isfinite(y[i]))
 			return fail(b, v, BPG_ENUMERIC, "its constant value is not finite");
 	return BPG_OK;
+}
+
+/* UNARY, GENERAL: from the interval of the value over what the operands may be. */
+static enum bpg_status interval_errors(const struct scratch *s, const struct bpg_node *v, const double *y, double *err)
+{
+	double **l = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *l), **u = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *u);
+	double *lo = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *lo), *up = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *up);
+	if (!l || !u || !lo || !up)
+		return BPG_ENOMEM;
+	for (int k = 0; k < v->nin; k++) {
+		if (!v->in[k].value)
+			continue;
+		l[k] = bpg_arena_alloc(s->arena, (size_t)v->in[k].n, sizeof **l);
+		u[k] = bpg_arena_alloc(s->arena, (size_t)v->in[k].n, sizeof **u);
+		if (!l[k] || !u[k])
+			return BPG_ENOMEM;
+		for (int64_t i = 0; i < v->in[k].n; i++) {
+			double x = bpg_const_at(v->in[k].value, i), e = bpg_const_error(v->in[k].value, i);
+			l[k][i] = e > 0 ? bpg_next_down(x - e) : x;
+			u[k][i] = e > 0 ? bpg_next_up(x + e) : x;
+		}
+	}
+	BPG_TRY(bpg_node_interval(v, (const double *const *)l, (const double *const *)u, 0, v->out.n, lo, up));
+	for (int64_t i = 0; i < v->out.n; i++)
+		err[i] = lo[i] == y[i] && up[i] == y[i] ? 0 : fmax(bpg_next_up(up[i] - y[i]), bpg_next_up(y[i] - lo[i]));
+	return BPG_OK;
+}
+
+/* Errors of values that a layer has computed its own way: Pow of tensors, comparisons, shapes. */
+static enum bpg_status own_errors(const struct bpg_build *b, const struct bpg_node *v, const double *y, double *err)
+{
+	for (int k = 0; k < v->nin; k++)
+		if (v->in[k].value && bpg_const_most_error(v->in[k].value) > 0)
+			return fail(b, v, BPG_EUNSUPPORTED, "an operand is computed and not exact in double; simplify the model before export");
+	for (int64_t i = 0; i < v->out.n && v->layer->unary; i++) {
+		const struct bpg_unary *f = v->layer->unary;
+		err[i] = (f->ulp * fabs(y[i]) * 0x1p-52 + f->abs_err) * (1 + 0x1p-50) + (f->ulp > 0 ? 0x1p-1070 : 0);
+	}
+	return BPG_OK;
+}
+
+static enum bpg_status errors(const struct bpg_build *b, const struct scratch *s, const double *y, double *err)
+{
+	const struct bpg_node *v = &s->v;
+	enum bpg_status st = BPG_OK;
+	if (v->layer->family == BPG_CONSTANT || (v->layer->family == BPG_UNARY && v->layer->eval))
+		return own_errors(b, v, y, err);
+	if (v->layer->family != BPG_LINEAR)
+		st = interval_errors(s, v, y, err);
+	if (st == BPG_ENOMEM)
+		return bpg_nomem(b->ctx, b->net->path);
+	for (int64_t i = 0; !st && i < v->out.n; i++)
+		if (!isfinite(err[i]) || (err[i] > 0 && v->out.type == BPG_I64))
+			st = BPG_EUNSUPPORTED;
+	return st ? fail(b, v, st, "its constant value cannot be computed closely enough; simplify the model before export") : BPG_OK;
 }
 
 /* A guess of the work, right for a product of matrices and too high for sums: sqrt(outputs * all operands). */
@@ -102,18 +177,20 @@ enum bpg_status bpg_pass_fold(struct bpg_build *b, const struct bpg_node *v, str
 
 	enum bpg_status st = BPG_OK;
 	struct scratch s = { .arena = bpg_arena_new() };
-	double *y = bpg_calloc((size_t)n, sizeof *y);
-	if (!s.arena || !y) {
+	double *y = bpg_calloc((size_t)n, sizeof *y), *err = bpg_calloc((size_t)n, sizeof *err);
+	if (!s.arena || !y || !err) {
 		st = bpg_nomem(b->ctx, b->net->path);
 		goto out;
 	}
 	BPG_TRY_TO(prepare(&s, b, v), out);
-	BPG_TRY_TO(evaluate(b, &s.v, s.x, y), out);
+	BPG_TRY_TO(evaluate(b, &s.v, s.x, y, err), out);
+	BPG_TRY_TO(errors(b, &s, y, err), out);
 	*value = bpg_const_from_double(b->net->arena, v->out.type, n, y);
-	if (!*value)
+	if (!*value || !bpg_const_set_error(*value, err))
 		st = bpg_nomem(b->ctx, b->net->path);
 out:
 	free(y);
+	free(err);
 	bpg_arena_free(s.arena);
 	return st;
 }

@@ -28,7 +28,7 @@ struct affine {
 static bool uniform(const struct bpg_node *v, int k, double *c)
 {
 	const struct bpg_operand *in = &v->in[k];
-	if (!in->value || in->n < 1 || in->n > MOST_UNIFORM)
+	if (!in->value || in->n < 1 || in->n > MOST_UNIFORM || bpg_const_most_error(in->value) > 0)
 		return false;
 	*c = bpg_const_at(in->value, 0);
 	for (int64_t i = 1; i < in->n; i++)

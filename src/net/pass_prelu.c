@@ -57,7 +57,7 @@ enum bpg_status bpg_pass_prelu(struct bpg_build *b, const struct bpg_import *im,
 	struct bpg_value rest = *in[1], line, relu, part;
 	rest.type = BPG_F64;
 	rest.value = complement(b, in[1], &exact);
-	if (!exact)
+	if (!exact || bpg_const_most_error(in[1]->value) > 0)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED,
 		                       "a slope s that is tiny or not finite: 1 - s must be exact in double");
 	if (!rest.value)
