@@ -5,6 +5,7 @@
 
 #include <bpgraph/bpgraph.h>
 
+#include "net/plugin.h"
 #include "onnx/onnx.h"
 #include "report/result.h"
 #include "rt/rt.h"
@@ -64,7 +65,8 @@ int64_t bpg_net_out_count(const struct bpg_net *net)
 
 enum bpg_status bpg_net_values(struct bpg_ctx *ctx, const struct bpg_net *net, const float *x, float *y)
 {
-	return bpg_net_output_f32(ctx, net, x, y);
+	BPG_TRY(bpg_net_output_f32(ctx, net, x, y));
+	return bpg_plugin_float_mode(ctx, net->path);
 }
 
 /* ---- question ---- */
@@ -119,10 +121,13 @@ void bpg_options_free(struct bpg_options *o)
 enum bpg_status bpg_options_set(struct bpg_ctx *ctx, struct bpg_options *o, const char *name, const char *value)
 {
 	char safe[128];
-	int id = bpg_option_find(name, strlen(name));
+	int id = name ? bpg_option_find(name, strlen(name)) : -1;
+	if (!name)
+		return bpg_fail(ctx, BPG_EUSAGE, "an option without a name; give one of those of bpgraph run --help");
 	if (id < 0)
 		return bpg_fail(ctx, BPG_EUSAGE, "%s: no such option", bpg_printable(name, safe));
-	return bpg_option_set(ctx, o, id, value, BPG_FROM_CALL);
+	BPG_TRY(bpg_option_set(ctx, o, id, value, BPG_FROM_CALL));
+	return id == BPG_OPT_layer ? bpg_plugin_load(ctx, value) : BPG_OK; /* networks are opened without options, so at once */
 }
 
 void bpg_options_cancel(struct bpg_options *o, const volatile int *flag)

@@ -13,8 +13,10 @@
 #include "codelets/kernel.h"
 #include "graph/dot.h"
 #include "graph/fill.h"
+#include "net/plugin.h"
 #include "report/output.h"
 #include "report/plan.h"
+#include "report/progress.h"
 #include "report/result.h"
 #include "spec/question.h"
 
@@ -28,6 +30,7 @@ struct run {
 	struct bpg_result *r;
 	double deadline;
 	FILE *dot;
+	struct bpg_progress progress;
 };
 
 static void set_bound_options(struct run *x)
@@ -36,7 +39,10 @@ static void set_bound_options(struct run *x)
 	static const int sides[] = { [BPG_SIDES_BOTH] = 3, [BPG_SIDES_LOWER] = 1, [BPG_SIDES_UPPER] = 2 };
 
 	x->bound = (struct bpg_bound_options){
-		.method = o->method == BPG_METHOD_AUTO ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
+		.method = o->method == BPG_METHOD_AUTO || o->method == BPG_METHOD_ALPHA ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
+		.iterations = o->method == BPG_METHOD_ALPHA ? (int)o->iterations : 0,
+		.rate = o->lr,
+		.decay = o->lr_decay,
 		.slope = (enum bpg_slope_rule)o->slope,
 		.wide = o->precision == BPG_PRECISION_F64,
 		.slack = o->sound != BPG_SOUND_OFF,
@@ -46,6 +52,8 @@ static void set_bound_options(struct run *x)
 		.wave = o->wave,
 		.owners = (int)o->shards,
 		.memory = (size_t)o->memory,
+		.progress = bpg_progress_step,
+		.progress_arg = &x->progress,
 	};
 }
 
@@ -289,7 +297,7 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	x.r->network = bpg_arena_str(arena, net->path);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
 	set_bound_options(&x);
-	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : "crown";
+	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : "crown";
 	x.r->placement = x.o->placement == BPG_PLACEMENT_ROWS || (x.o->placement == BPG_PLACEMENT_AUTO && x.o->shards > 1) ? "rows" : "single";
 	x.r->seconds.load = bpg_now() - bpg_process_start();
 	if (x.o->timeout > 0)
@@ -298,9 +306,14 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		BPG_TRY_TO(bpg_output_open(ctx, x.o->dot, &x.dot), out);
 		bpg_dot_begin(x.dot);
 	}
+	bpg_progress_start(&x.progress, x.o->live && !x.o->quiet, x.o->verbose && !x.o->quiet);
 	st = start(&x);
 	if (!st) {
+		bpg_float_mode();
 		st = to ? plan(&x, to) : q->spec ? decide(&x) : bounds(&x);
+		if (!st)
+			st = bpg_plugin_float_mode(ctx, net->path);
+		bpg_progress_end(&x.progress);
 		if (!st && x.r->verdict == BPG_VERDICT_TIMEOUT && !(x.deadline > 0 && bpg_now() >= x.deadline))
 			x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
 		if (!st)

@@ -44,6 +44,10 @@ BPG_API int64_t bpg_net_out_count(const struct bpg_net *net);
 /* Outputs y[out_count] at the point x[in_count], as a float32 runtime computes them. */
 BPG_API enum bpg_status bpg_net_values(struct bpg_ctx *ctx, const struct bpg_net *net, const float *x, float *y);
 
+/* Loads layers from a shared object, for the rest of the process; before networks that need them are opened, and not while
+ * other threads use the library. doc/layers.md says how such a file is made. */
+BPG_API enum bpg_status bpg_plugin_load(struct bpg_ctx *ctx, const char *path);
+
 /* ---- question ---- */
 
 struct bpg_question;
@@ -63,7 +67,7 @@ struct bpg_options;
 
 BPG_API struct bpg_options *bpg_options_new(void);
 BPG_API void bpg_options_free(struct bpg_options *o);
-/* Names and values of the command line, without dashes: ("method", "crown"), ("timeout", "60"). */
+/* Names and values of the command line, without dashes: ("method", "crown"), ("timeout", "60"). Flags take "on" or "off". */
 BPG_API enum bpg_status bpg_options_set(struct bpg_ctx *ctx, struct bpg_options *o, const char *name, const char *value);
 /* A run ends soon after *flag is not zero. A signal handler or another thread may set it. */
 BPG_API void bpg_options_cancel(struct bpg_options *o, const volatile int *flag);

@@ -261,7 +261,8 @@ BPG_API void bpg_sample_domain(struct bpg_sample *s, double lo, double up);
 
 struct bpg_layer {
 	const char *name;         /* "relu" */
-	const char *ops;          /* ONNX operators it imports, blank separated: "Gemm" or "MaxPool" */
+	const char *ops;          /* ONNX operators it imports, blank separated: "Gemm" or "MaxPool"; of a domain that is not
+	                             ONNX's own "org.example::Bump", which is also what the node's `op` says then */
 	enum bpg_family family;
 	unsigned traits;
 
@@ -314,6 +315,27 @@ BPG_API void bpg_sample_box(struct bpg_rng *rng, struct bpg_sample *s);
 #define BPG_UNARY_LAYER(id, ...) BPG_LAYER(id, BPG_UNARY, __VA_ARGS__)
 #define BPG_GENERAL_LAYER(id, ...) BPG_LAYER(id, BPG_GENERAL, __VA_ARGS__)
 #define BPG_CONSTANT_LAYER(id, ...) BPG_LAYER(id, BPG_CONSTANT, __VA_ARGS__)
+
+/* ---- layers from outside: a shared object with this symbol, loaded by --layer FILE.so or bpg_plugin_load ----
+ *
+ * Do not link it with libbpgraph: the functions above are those of the program that loads it, and a second copy of them
+ * is refused. It keeps the rounding of the thread as it is (never -ffast-math or -Ofast). Operators that are there
+ * already are refused. Layers may not keep state: callbacks run on many threads at once. */
+struct bpg_layer_plugin {
+	int abi;                  /* BPG_LAYER_ABI: read first */
+	int layer_size, unary_size, node_size; /* of struct bpg_layer, bpg_unary, bpg_node, as compiled */
+	const char *name;         /* for people */
+	int layers;
+	const struct bpg_layer *const *layer;
+};
+extern BPG_API const struct bpg_layer_plugin bpg_layer_plugin;
+
+/* BPG_LAYER_PLUGIN("name", &bpg_layer_mine, &bpg_layer_other); */
+#define BPG_LAYER_PLUGIN(text, ...)                                                                                        \
+	static const struct bpg_layer *const bpg_plugin_list[] = { __VA_ARGS__ };                                          \
+	const struct bpg_layer_plugin bpg_layer_plugin = { BPG_LAYER_ABI, (int)sizeof(struct bpg_layer),                   \
+		(int)sizeof(struct bpg_unary), (int)sizeof(struct bpg_node), text,                                         \
+		(int)(sizeof bpg_plugin_list / sizeof *bpg_plugin_list), bpg_plugin_list }
 
 #ifdef __cplusplus
 }

@@ -19,10 +19,10 @@ struct bpg_decide {
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */
 };
 
-/* `unsat` only when every disjunct is refuted by sound bounds: its box is empty, or a row cannot hold. */
 /* Rows of a disjunct as questions; row k is refuted by lower[k] > 0, or >= 0 where it is strict. */
 void bpg_decide_rows(const struct bpg_disjunct *d, struct bpg_question_row *row);
 
+/* `unsat` only when every disjunct is refuted by sound bounds: its box is empty, or a row cannot hold. */
 enum bpg_status bpg_decide(struct bpg_decide *d);
 
 #endif

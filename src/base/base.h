@@ -72,8 +72,8 @@ float bpg_float_down(double x);
 #define BPG_U32 0x1p-24         /* unit roundoff of float32 */
 #define BPG_U64 0x1p-53
 
-/* Round to nearest, small numbers kept: some library may have set this thread otherwise. */
-void bpg_float_mode(void);
+/* Round to nearest, small numbers kept, for this thread: some library may have set it otherwise. True when one had. */
+bool bpg_float_mode(void);
 
 /* gamma_n = n u / (1 - n u), rounded up. */
 double bpg_gamma(double n, double u);

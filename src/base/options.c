@@ -8,7 +8,7 @@
 
 #include "base/options.h"
 
-enum { R = BPG_COMMAND_RUN, P = BPG_COMMAND_PLAN, E = BPG_COMMAND_EVAL };
+enum { R = BPG_COMMAND_RUN, P = BPG_COMMAND_PLAN, E = BPG_COMMAND_EVAL, I = BPG_COMMAND_INFO, L = BPG_COMMAND_LAYERS };
 
 static const struct bpg_option table[] = {
 #define AT(f) .field = #f, .at = offsetof(struct bpg_options, f)
@@ -20,6 +20,7 @@ static const struct bpg_option table[] = {
 #define BPG_SIZE(f, w, a, h) { AT(f), .kind = BPG_OPTION_SIZE, .where = w, .arg = a, .help = h },
 #define BPG_FLAG(f, w, h) { AT(f), .kind = BPG_OPTION_FLAG, .where = w, .help = h },
 #define BPG_TEXT(f, w, a, h) { AT(f), .kind = BPG_OPTION_TEXT, .where = w, .arg = a, .help = h },
+#define BPG_LIST(f, w, a, h) { AT(f), .kind = BPG_OPTION_LIST, .where = w, .arg = a, .help = h },
 #define BPG_LATER(f, w) { .field = #f, .kind = BPG_OPTION_LATER, .where = w },
 #include "base/options.def"
 };
@@ -231,6 +232,20 @@ static enum bpg_status set_flag(struct bpg_ctx *ctx, struct given *g, bool *fiel
 	return bpg_fail(ctx, BPG_EUSAGE, "%s: give on or off", where(g));
 }
 
+/* What was there and is as strong, and the new entries: one from the line, those between colons from the environment. */
+static char *add_to_list(const char *old, const char *value, enum bpg_option_source source)
+{
+	size_t start = old ? strlen(old) : 0, n = strlen(value);
+	char *text = malloc(start + n + 2);
+	if (!text)
+		return NULL;
+	snprintf(text, start + n + 2, "%s%s\n", old ? old : "", value);
+	for (char *p = text + start; source == BPG_FROM_ENVIRONMENT && *p; p++)
+		if (*p == ':')
+			*p = '\n';
+	return text;
+}
+
 enum bpg_status bpg_option_set(struct bpg_ctx *ctx, struct bpg_options *o, int id, const char *value, enum bpg_option_source source)
 {
 	struct given g = { .id = id, .source = source, .value = value };
@@ -244,9 +259,12 @@ enum bpg_status bpg_option_set(struct bpg_ctx *ctx, struct bpg_options *o, int i
 			return bpg_fail(ctx, BPG_EUNSUPPORTED, "environment: %s is not built yet; unset it", bpg_option_variable(id, name));
 		return bpg_fail(ctx, BPG_EUNSUPPORTED, "--%s is not built yet; leave it out", bpg_option_name(id, name));
 	}
+	if (!value)
+		return bpg_fail(ctx, BPG_EUSAGE, "--%s has no value%s", bpg_option_name(id, name), table[id].kind == BPG_OPTION_FLAG ? "; give on or off" : "");
 	if (!*value)
 		return bpg_fail(ctx, BPG_EUSAGE, "%s: the value is empty", where(&g));
-	char *copy = strdup(value);
+	bool list = table[id].kind == BPG_OPTION_LIST;
+	char *copy = list ? add_to_list(o->source[id] == source ? o->text[id] : NULL, value, source) : strdup(value);
 	if (!copy)
 		return bpg_nomem(ctx, "options");
 
@@ -257,7 +275,8 @@ enum bpg_status bpg_option_set(struct bpg_ctx *ctx, struct bpg_options *o, int i
 	case BPG_OPTION_REAL: st = set_real(ctx, &g, field); break;
 	case BPG_OPTION_SIZE: st = set_size(ctx, &g, field); break;
 	case BPG_OPTION_FLAG: st = set_flag(ctx, &g, field); break;
-	case BPG_OPTION_TEXT: *(const char **)field = copy; break;
+	case BPG_OPTION_TEXT:
+	case BPG_OPTION_LIST: *(const char **)field = copy; break;
 	case BPG_OPTION_LATER: break;
 	}
 	if (st) {

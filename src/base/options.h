@@ -16,9 +16,12 @@ enum bpg_placement {
 };
 enum bpg_collective { BPG_COLLECTIVE_STARPU, BPG_COLLECTIVE_NCCL };
 
-enum bpg_command { BPG_COMMAND_RUN = 1, BPG_COMMAND_PLAN = 2, BPG_COMMAND_EVAL = 4 };
+enum bpg_command { BPG_COMMAND_RUN = 1, BPG_COMMAND_PLAN = 2, BPG_COMMAND_EVAL = 4, BPG_COMMAND_INFO = 8, BPG_COMMAND_LAYERS = 16 };
 
-enum bpg_option_kind { BPG_OPTION_CHOICE, BPG_OPTION_WHOLE, BPG_OPTION_REAL, BPG_OPTION_SIZE, BPG_OPTION_FLAG, BPG_OPTION_TEXT, BPG_OPTION_LATER };
+/* A list keeps what several options, or one variable with colons, have given: lines of a text, some perhaps empty. */
+enum bpg_option_kind {
+	BPG_OPTION_CHOICE, BPG_OPTION_WHOLE, BPG_OPTION_REAL, BPG_OPTION_SIZE, BPG_OPTION_FLAG, BPG_OPTION_TEXT, BPG_OPTION_LIST, BPG_OPTION_LATER
+};
 
 /* Where a value came from; the later one wins. */
 enum bpg_option_source { BPG_FROM_DEFAULT, BPG_FROM_ENVIRONMENT, BPG_FROM_LINE, BPG_FROM_CALL };
@@ -30,6 +33,7 @@ enum bpg_option_source { BPG_FROM_DEFAULT, BPG_FROM_ENVIRONMENT, BPG_FROM_LINE, 
 #define BPG_SIZE(field, where, arg, help) BPG_OPT_##field,
 #define BPG_FLAG(field, where, help) BPG_OPT_##field,
 #define BPG_TEXT(field, where, arg, help) BPG_OPT_##field,
+#define BPG_LIST(field, where, arg, help) BPG_OPT_##field,
 #define BPG_LATER(field, where) BPG_OPT_##field,
 enum bpg_option_id {
 #include "base/options.def"
@@ -43,6 +47,7 @@ enum bpg_option_id {
 #define BPG_SIZE(field, where, arg, help) int64_t field;
 #define BPG_FLAG(field, where, help) bool field;
 #define BPG_TEXT(field, where, arg, help) const char *field;
+#define BPG_LIST(field, where, arg, help) const char *field;
 #define BPG_LATER(field, where)
 struct bpg_options {
 #include "base/options.def"
@@ -51,6 +56,7 @@ struct bpg_options {
 	enum bpg_option_source source[BPG_OPTIONS];
 	/* Not zero: stop as soon as possible. Set by a signal handler or another thread; null: never. */
 	const volatile int *cancel;
+	bool live;                /* a program for people: a live line on a terminal while it runs */
 };
 
 /* A line of the table. */

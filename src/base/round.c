@@ -54,16 +54,22 @@ float bpg_float_down(double x)
 	return (double)f > x ? nextafterf(f, -INFINITY) : f;
 }
 
-void bpg_float_mode(void)
+bool bpg_float_mode(void)
 {
 #if defined(__SSE2__)
 	const unsigned flush = 0x8000, zeros = 0x40, direction = 0x6000;
 	unsigned mode = _mm_getcsr();
 
-	if (mode & (flush | zeros | direction))
-		_mm_setcsr(mode & ~(flush | zeros | direction));
+	if (!(mode & (flush | zeros | direction)))
+		return false;
+	_mm_setcsr(mode & ~(flush | zeros | direction));
+	return true;
 #else
+	volatile double tiny = 0x1p-1022;
+	if (fegetround() == FE_TONEAREST && tiny / 2 > 0)
+		return false;
 	fesetenv(FE_DFL_ENV);
+	return true;
 #endif
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "net/plugin.h"
 #include "report/json.h"
 #include "report/number.h"
 #include "spec/spec.h"
@@ -44,6 +45,7 @@ static enum bpg_status eval(struct bpg_ctx *ctx, const struct bpg_options *o, co
 
 	if (!o->input)
 		return bpg_fail(ctx, BPG_EUSAGE, "eval: give the point by --input FILE");
+	BPG_TRY_TO(bpg_plugins_load(ctx, o->layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, path, &net), out);
 	n = bpg_net_in_count(net);
 	m = bpg_net_out_count(net);

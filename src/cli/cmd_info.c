@@ -5,6 +5,7 @@
 
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "net/plugin.h"
 
 int cmd_info(int argc, char **argv)
 {
@@ -15,10 +16,12 @@ int cmd_info(int argc, char **argv)
 	bool help;
 
 	bpg_options_init(&o);
-	enum bpg_status st = opt_parse(ctx, "info", 0, argc, argv, &o, 1, 1, file, &files, &help);
+	enum bpg_status st = opt_parse(ctx, "info", BPG_COMMAND_INFO, argc, argv, &o, 1, 1, file, &files, &help);
 	if (!st && help)
 		cmd_help("info");
 	else if (!st)
+		st = bpg_plugins_load(ctx, o.layer);
+	if (!st && !help)
 		st = bpg_net_describe(ctx, file[0], stdout);
 	if (!st && (fflush(stdout) || ferror(stdout)))
 		st = bpg_fail(ctx, BPG_EFILE, "standard output cannot be written");

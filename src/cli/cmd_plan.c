@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "net/net.h"
+#include "net/plugin.h"
 #include "report/plan.h"
 
 int cmd_plan(int argc, char **argv)
@@ -27,6 +28,7 @@ int cmd_plan(int argc, char **argv)
 		cmd_help("plan");
 		goto out;
 	}
+	BPG_TRY_TO(bpg_plugins_load(ctx, o.layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(cmd_question(ctx, &o, files > 1 ? file[1] : NULL, net, &q), out);
 	BPG_TRY_TO(bpg_plan_make(ctx, net, q, &o, &plan, &r), out);

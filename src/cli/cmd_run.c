@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "net/net.h"
+#include "net/plugin.h"
 #include "report/result.h"
 #include "spec/question.h"
 
@@ -93,6 +94,8 @@ int cmd_run(int argc, char **argv)
 	if (!o.quiet)
 		say_idle();
 	bpg_options_cancel(&o, &cancelled);
+	o.live = true;
+	BPG_TRY_TO(bpg_plugins_load(ctx, o.layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(cmd_question(ctx, &o, file[1], net, &q), out);
 	BPG_TRY_TO(bpg_run(ctx, net, q, &o, &r), out);

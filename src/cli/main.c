@@ -16,8 +16,8 @@ const struct command commands[] = {
 	{ "eval", "NET.onnx --input FILE [--json FILE]", "outputs at a point", BPG_COMMAND_EVAL, cmd_eval },
 	{ "plan", "NET.onnx [PROPERTY.vnnlib] [options]", "what a run would do: stages, tiles, memory; computes interval bounds only",
 	  BPG_COMMAND_PLAN, cmd_plan },
-	{ "info", "NET.onnx", "nodes, shapes, parameters, and operators that are not supported", 0, cmd_info },
-	{ "layers", "", "supported ONNX operators", 0, cmd_layers },
+	{ "info", "NET.onnx", "nodes, shapes, parameters, and operators that are not supported", BPG_COMMAND_INFO, cmd_info },
+	{ "layers", "", "supported ONNX operators, and what each supports", BPG_COMMAND_LAYERS, cmd_layers },
 	{ "verify", "QUERY.vnnlib --network NAME=NET.onnx", "VNN-LIB 2.0 queries: not built yet", 0, cmd_verify },
 };
 const int command_count = (int)BPG_LEN(commands);

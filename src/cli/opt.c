@@ -73,6 +73,7 @@ static const struct {
 #define BPG_SIZE(f, ...) { NULL, BPG_OPT_##f },
 #define BPG_FLAG(f, ...) { NULL, BPG_OPT_##f },
 #define BPG_TEXT(f, ...) { NULL, BPG_OPT_##f },
+#define BPG_LIST(f, ...) { NULL, BPG_OPT_##f },
 #define BPG_LATER(f, ...)
 #include "base/options.def"
 };

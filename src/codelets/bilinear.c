@@ -25,9 +25,8 @@ static double largest(struct bpg_range x)
 	return fmax(fabs(x.l), fabs(x.u));
 }
 
-/* Bias of the plane with these coefficients: the least (side BPG_BELOW) or greatest of x y - a x - b y at a corner. Four
- * operations, each within half a unit in the last place of what it computes. */
-static double corner(struct bpg_range x, struct bpg_range y, double a, double b, int side)
+/* At one of the four corners. Five operations, each within half a unit in the last place of what it computes. */
+double bpg_product_bias(struct bpg_range x, struct bpg_range y, double a, double b, int side)
 {
 	double size = largest(x) * largest(y) + fabs(a) * largest(x) + fabs(b) * largest(y), worst = INFINITY;
 	if (!(size < 0x1p1000))
@@ -43,7 +42,7 @@ static void plane(const struct bpg_factor *x, const struct bpg_factor *y, double
 {
 	a = bpg_plane_round(a);
 	b = bpg_plane_round(b);
-	double bias = corner(x->in, y->in, a, b, side);
+	double bias = bpg_product_bias(x->in, y->in, a, b, side);
 	if (!isfinite(bias)) {
 		struct bpg_range r = bpg_product_range(x->in, y->in);
 		bpg_plane_bias(t, side, r.l, r.u);

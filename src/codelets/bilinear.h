@@ -20,6 +20,9 @@ struct bpg_range bpg_square_range(struct bpg_range x);
 void bpg_product_planes(const struct bpg_factor *x, const struct bpg_factor *y, bool same, struct bpg_terms *lower,
                         struct bpg_terms *upper);
 
+/* Least (BPG_BELOW) or greatest value of x*y - a*x - b*y over the box, outward; infinite where numbers are too large. */
+double bpg_product_bias(struct bpg_range x, struct bpg_range y, double a, double b, int side);
+
 /* Do the arrays say that operands j and k of a node are one tensor? Then equal elements are one variable. */
 static inline bool bpg_same_tensor(const double *const *l, const double *const *u, int j, int k)
 {

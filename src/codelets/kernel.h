@@ -44,6 +44,10 @@ static inline void bpg_product(bool wide, int strips, const void *A, int64_t a_s
 		bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead);
 }
 
+/* The other way: Z[s][o] = (accumulate ? Z[s][o] : 0) + sum over j < 8 of H[s][j] * W[o][j], for strips s and o < n; fused, j
+ * rising. H: eight columns of each strip, `h_strip` from strip to strip. */
+void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, const float *W, int64_t n, float *Z, int64_t z_strip, bool accumulate);
+
 /* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */
 const char *bpg_kernel_name(void);
 /* Its rate on one core in GFLOP/s, for estimates: a round figure, not a measurement of this machine. */

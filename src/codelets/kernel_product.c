@@ -258,6 +258,80 @@ __attribute__((target("avx512f"))) static void f64_avx512(const double *a, const
 
 #endif
 
+/* ---- the adjoint: eight columns of the input to n of the output ---- */
+
+typedef void adjoint_fn(const float *h, int64_t h_strip, const float *W, int64_t n, float *z, int64_t z_strip, bool accumulate);
+
+static void adjoint_portable(const float *h, int64_t h_strip, const float *W, int64_t n, float *z, int64_t z_strip, bool accumulate)
+{
+	(void)h_strip, (void)z_strip;
+	for (int64_t o = 0; o < n; o++, z += BPG_LANES, W += BPG_GROUP)
+		for (int l = 0; l < BPG_LANES; l++) {
+			float s = accumulate ? z[l] : 0;
+			for (int j = 0; j < BPG_GROUP; j++)
+				s = fmaf(W[j], h[j * BPG_LANES + l], s);
+			z[l] = s;
+		}
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("avx2,fma"))) static void adjoint_avx2(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
+                                                              int64_t z_strip, bool accumulate)
+{
+	(void)h_strip, (void)z_strip;
+	for (int half = 0; half < 2; half++) {
+		const float *x = h + 8 * half, *w = W;
+		float *y = z + 8 * half;
+#define LOAD(j) __m256 h##j = _mm256_loadu_ps(x + j * BPG_LANES);
+		COLUMNS8(LOAD)
+#undef LOAD
+		for (int64_t o = 0; o < n; o++, y += BPG_LANES, w += BPG_GROUP) {
+			__m256 s = accumulate ? _mm256_loadu_ps(y) : _mm256_setzero_ps();
+#define STEP(j) s = _mm256_fmadd_ps(_mm256_broadcast_ss(w + j), h##j, s);
+			COLUMNS8(STEP)
+#undef STEP
+			_mm256_storeu_ps(y, s);
+		}
+	}
+}
+
+/* Two strips share the weights. */
+__attribute__((target("avx512f"))) static void adjoint_avx512_two(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
+                                                                   int64_t z_strip, bool accumulate)
+{
+	float *y = z + z_strip;
+#define LOAD(j) __m512 p##j = _mm512_loadu_ps(h + j * BPG_LANES), q##j = _mm512_loadu_ps(h + h_strip + j * BPG_LANES);
+	COLUMNS8(LOAD)
+#undef LOAD
+	for (int64_t o = 0; o < n; o++, z += BPG_LANES, y += BPG_LANES, W += BPG_GROUP) {
+		__m512 s = accumulate ? _mm512_loadu_ps(z) : _mm512_setzero_ps(), t = accumulate ? _mm512_loadu_ps(y) : _mm512_setzero_ps(), b;
+#define STEP(j) b = _mm512_set1_ps(W[j]); s = _mm512_fmadd_ps(b, p##j, s); t = _mm512_fmadd_ps(b, q##j, t);
+		COLUMNS8(STEP)
+#undef STEP
+		_mm512_storeu_ps(z, s);
+		_mm512_storeu_ps(y, t);
+	}
+}
+
+__attribute__((target("avx512f"))) static void adjoint_avx512(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
+                                                               int64_t z_strip, bool accumulate)
+{
+	(void)h_strip, (void)z_strip;
+#define LOAD(j) __m512 p##j = _mm512_loadu_ps(h + j * BPG_LANES);
+	COLUMNS8(LOAD)
+#undef LOAD
+	for (int64_t o = 0; o < n; o++, z += BPG_LANES, W += BPG_GROUP) {
+		__m512 s = accumulate ? _mm512_loadu_ps(z) : _mm512_setzero_ps();
+#define STEP(j) s = _mm512_fmadd_ps(_mm512_set1_ps(W[j]), p##j, s);
+		COLUMNS8(STEP)
+#undef STEP
+		_mm512_storeu_ps(z, s);
+	}
+}
+
+#endif
+
 /* ---- choice ---- */
 
 static struct kernel {
@@ -266,7 +340,8 @@ static struct kernel {
 	f64_fn *f64;
 	void (*f32_four)(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c, int64_t c_strip,
 	                 int columns, bool accumulate); /* four strips, at most four columns */
-} chosen = { "portable", f32_portable, NULL, f64_portable, NULL };
+	adjoint_fn *adjoint, *adjoint_two;
+} chosen = { "portable", f32_portable, NULL, f64_portable, NULL, adjoint_portable, NULL };
 
 __attribute__((constructor)) static void choose(void)
 {
@@ -277,15 +352,26 @@ __attribute__((constructor)) static void choose(void)
 	if (most && !strcmp(most, "portable"))
 		return;
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2, NULL };
+		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2, NULL, adjoint_avx2, NULL };
 	if (__builtin_cpu_supports("avx512f") && !(most && !strcmp(most, "avx2")))
-		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512, f32_avx512_four };
+		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512, f32_avx512_four, adjoint_avx512, adjoint_avx512_two };
 #endif
 }
 
 const char *bpg_kernel_name(void)
 {
 	return chosen.name;
+}
+
+void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, const float *W, int64_t n, float *Z, int64_t z_strip, bool accumulate)
+{
+	int s = 0;
+
+	if (chosen.adjoint_two)
+		for (; s + 1 < strips; s += 2)
+			chosen.adjoint_two(H + s * h_strip, h_strip, W, n, Z + s * z_strip, z_strip, accumulate);
+	for (; s < strips; s++)
+		chosen.adjoint(H + s * h_strip, h_strip, W, n, Z + s * z_strip, z_strip, accumulate);
 }
 
 double bpg_kernel_rate(void)

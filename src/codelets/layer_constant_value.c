@@ -16,9 +16,9 @@ static void constant_value_terms(const struct bpg_node *v, int64_t i, struct bpg
 static void constant_value_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[2] = { 1 + bpg_rng_below(rng, 3), 1 + bpg_rng_below(rng, 4) };
-	bpg_sample_op(s, "ConstantValue", 13);
+	bpg_sample_op(s, "bpgraph:ConstantValue", 13);
 	bpg_sample_constant(s, 2, dim, NULL);
 }
 
-BPG_LINEAR_LAYER(constant_value, .ops = "ConstantValue", .traits = BPG_SELECT, .import = constant_value_import,
+BPG_LINEAR_LAYER(constant_value, .ops = "bpgraph:ConstantValue", .traits = BPG_SELECT, .import = constant_value_import,
                  .terms = constant_value_terms, .sample = constant_value_sample);

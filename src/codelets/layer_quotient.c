@@ -7,11 +7,16 @@
  * minimum for any y > 0. The greatest value of h is minus the least of the same with -X and -b.
  * Where the divisor is known to be the root of a mean of squares that has the dividend in it, |x/y| <= most (net/pass_norm.c).
  * The slopes are McCormick's for x times 1/y, with 1/y between its tangent in the middle and its chord. */
+#include <string.h>
+
 #include "codelets/elementwise.h"
 #include "codelets/plane.h"
 
+/* The normalisations end in a division; they are spelled out while the network is built and never come here. */
 static enum bpg_status quotient_import(const struct bpg_import *im, struct bpg_node *v)
 {
+	if (strcmp(v->op, "Div"))
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "not spelled out");
 	BPG_TRY(bpg_elementwise_import(im, v));
 	if (v->in[1].value)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the divisor is constant");
@@ -173,6 +178,7 @@ static void quotient_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	bpg_sample_domain(s, negative ? -4 : 0.1, negative ? -0.1 : 4);
 }
 
-BPG_GENERAL_LAYER(quotient, .ops = "Div", .traits = BPG_NEEDS_SMOOTH, .import = quotient_import, .eval = quotient_eval,
-                  .eval_f32 = quotient_eval_f32, .interval = quotient_interval, .gradient = quotient_gradient,
+BPG_GENERAL_LAYER(quotient, .ops = "Div LayerNormalization RMSNormalization InstanceNormalization GroupNormalization",
+                  .traits = BPG_NEEDS_SMOOTH, .import = quotient_import, .eval = quotient_eval, .eval_f32 = quotient_eval_f32,
+                  .interval = quotient_interval, .gradient = quotient_gradient,
                   .planes = quotient_planes, .sample = quotient_sample);

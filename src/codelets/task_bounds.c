@@ -380,7 +380,7 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			f[(up ? BPG_SLOPE_UP : BPG_SLOPE_LO) * places + at] = s;
 			f[(up ? BPG_TIMES_NEW_UP : BPG_TIMES_NEW_LO) * places + at] = now;
 			f[(up ? BPG_TIMES_OLD_UP : BPG_TIMES_OLD_LO) * places + at] = old;
-			double cost = sums * (fabs(old) + fabs(now * s)) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d));
+			double cost = sums * (fabs(old) + fabs(now)) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d));
 			if (cost < INFINITY && cost > price) /* an infinite line says so in p */
 				price = cost;
 			if (s != 0 && s != 1 && s != -1 && !free_slope)

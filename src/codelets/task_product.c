@@ -287,8 +287,7 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 			if (row[side] >= 0) {
 				state[BPG_P * rows + row[side]] += side ? -sum : sum;
 				if (a->slack)
-					state[BPG_SLACK * rows + row[side]] += extra * (1 + 0x1p-20) + bpg_gamma(q->n + 8.0, BPG_U64) * size
-					                                       + 2 * BPG_U64 * fabs(state[BPG_P * rows + row[side]]);
+					state[BPG_SLACK * rows + row[side]] += extra * (1 + 0x1p-20) + bpg_gamma(q->n + 8.0, BPG_U64) * size;
 			}
 	}
 }

@@ -81,6 +81,14 @@ static void by_column(const struct bpg_columns *k, const struct bpg_window *w, c
 
 /* ---- relax ---- */
 
+void bpg_relax_columns(bool wide, void *x, int64_t n, const double *planes, int64_t places, int64_t at, bool slack, double *sum, double *dear)
+{
+	if (wide)
+		relax_columns_f64(x, n, planes, places, at, slack, sum, dear);
+	else
+		relax_columns_f32(x, n, planes, places, at, slack, sum, dear);
+}
+
 void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, int64_t rows)
 {
 	const struct bpg_columns *k = r->hop->out;
@@ -90,11 +98,7 @@ void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *
 	double sum[BPG_LANES] = { 0 }; /* from zero: the size of p would enter every rounding */
 
 	for (struct span s = { 0 }; next_span(k, &r->tile.window, &s);) {
-		char *x = a + s.column * (int64_t)lane_bytes(r->tile.wide);
-		if (r->tile.wide)
-			relax_columns_f64(F64(x), s.n, planes, places, s.place, r->slack, sum, slack);
-		else
-			relax_columns_f32(F32(x), s.n, planes, places, s.place, r->slack, sum, slack);
+		bpg_relax_columns(r->tile.wide, a + s.column * (int64_t)lane_bytes(r->tile.wide), s.n, planes, places, s.place, r->slack, sum, slack);
 	}
 	for (int e = 0; e < BPG_LANES; e++)
 		p[e] += sum[e];
@@ -304,6 +308,7 @@ void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		double bound = p - far;
 		if (a->slack)
 			bound = bpg_next_down(bound - (gamma * far + slack * (1 + 0x1p-20) + 8 * BPG_U64 * (fabs(p) + far) + tiny));
-		lb[r] = bound > -INFINITY ? bound : -INFINITY; /* NaN (0 * infinity) says nothing about the row */
+		bound = bound > -INFINITY ? bound : -INFINITY; /* NaN (0 * infinity) says nothing about the row */
+		lb[r] = a->best && lb[r] > bound ? lb[r] : bound;
 	}
 }

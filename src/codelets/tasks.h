@@ -106,6 +106,8 @@ struct bpg_arg_relax {
 	double under;
 };
 bpg_task_fn bpg_task_relax;
+/* Its inner part: n columns at x, whose planes begin at place `at`; adds to sums of p and of slack, by lane. */
+void bpg_relax_columns(bool wide, void *x, int64_t n, const double *planes, int64_t places, int64_t at, bool slack, double *sum, double *dear);
 /* The same after tile += second. buffers: planes (read), tile (rw), state (rw), bounds of v (read), second (read). */
 bpg_task_fn bpg_task_add_relax;
 
@@ -153,6 +155,7 @@ struct bpg_arg_finish {
 	double radius;
 	bool slack;
 	int64_t terms;            /* columns summed, for the error of the last sum */
+	bool best;                /* keep the better of this and what the result holds (then rw) */
 };
 bpg_task_fn bpg_task_finish;
 

@@ -56,6 +56,12 @@ static bool has_nonlinear_reader(const struct bpg_model *m, const struct bpg_mod
 
 /* ---- stages ---- */
 
+static void say(const struct bpg_model *m, int node)
+{
+	if (m->options.progress)
+		m->options.progress(m->options.progress_arg, BPG_MIN(node + 1, m->nodes), m->nodes, m->rows);
+}
+
 /* Adds a wave to what the plan says: bytes, work, traffic. */
 static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
 {
@@ -91,6 +97,11 @@ static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struc
 			bpg_wave_dot(m, s, &wave, m->dot);
 		if (!m->dry)
 			st = bpg_lower_wave(ctx, m, s, &wave);
+		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
+			st = bpg_rt_wait(m->rt, ctx);
+		for (int i = t; i < BPG_MIN(t + size, s->tiles); i++)
+			m->rows += s->tile[i].count * (1 + (s->tile[i].sides == 3));
+		say(m, s->node < 0 ? m->nodes : s->node);
 	}
 	enum bpg_status waited = bpg_rt_wait(m->rt, ctx);
 	for (int t = 0; t < s->tiles; t++) {
@@ -179,6 +190,8 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	bool read = has_nonlinear_reader(m, v), unary = v->hop.kind == BPG_HOP_UNARY;
 	if (unary) { /* the bounds of its input are final: nothing to wait for */
 		BPG_TRY(bpg_model_columns(ctx, m, v, &m->node[v->src[0]]));
+		if (m->options.iterations)
+			BPG_TRY(bpg_model_choices(ctx, m, v));
 		BPG_TRY(bpg_lower_planes(ctx, m, v));
 	}
 	if (v->hop.kind == BPG_HOP_PLANES)
@@ -257,8 +270,10 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 		}
 		row = own;
 	}
-	for (int v = 0; !st && v < m->nodes; v++)
+	for (int v = 0; !st && v < m->nodes; v++) {
+		say(m, v);
 		st = settle(ctx, m, &m->node[v]);
+	}
 	if (!st)
 		st = bpg_rt_wait(m->rt, ctx);
 	if (st)
@@ -266,6 +281,9 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	rows_from_intervals(m, row, count, lower, upper);
 	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
 	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
+	if (m->least_bytes > m->options.memory)
+		BPG_TRY_TO(bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
+		                    m->least_bytes), out);
 	for (int t = 0; !m->dry && t < stage.tiles; t++) {
 		const struct bpg_tile *tile = &stage.tile[t];
 		int64_t first = tile->row - row;

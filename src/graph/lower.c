@@ -294,7 +294,7 @@ enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const
 /* Whether the product right behind a relaxed start serves both sides at once (see gemm). */
 static bool pairs(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, int node)
 {
-	return s->relaxed_start && t->sides == 3 && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
+	return s->opposite && t->sides == 3 && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
 }
 
 double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p)
@@ -333,7 +333,7 @@ static struct bpg_view_tile view(const struct lowering *x, int b)
 	const struct bpg_buffer *f = &x->w->buffer[b];
 	const struct bpg_tile *t = &x->s->tile[f->tile];
 
-	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide, .window = f->window };
+	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide && !f->point, .window = f->window };
 }
 
 static enum bpg_status need(struct lowering *x, int b)
@@ -355,9 +355,9 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node], *own = x->s->node < 0 ? v : &m->node[x->s->node];
-	bool first = !x->state[p->tile - x->first];
+	bool first = x->s->node >= 0 || p->k == 0;
 
-	if (first) {
+	if (!x->state[p->tile - x->first]) {
 		x->state[p->tile - x->first] = bpg_tensor_new(m->rt, (size_t)(BPG_STATES * t->strips * BPG_LANES) * sizeof(double), NULL, t->owner);
 		if (!x->state[p->tile - x->first])
 			return bpg_nomem(x->ctx, "a tile");
@@ -434,6 +434,110 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 	return st;
 }
 
+/* ---- alpha ---- */
+
+static enum bpg_status need(struct lowering *x, int b);
+
+static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+	struct bpg_arg_alpha a = { .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .slack = m->options.slack,
+		                   .under = relax_under(m, v), .rate = m->options.rate * pow(m->options.decay, p->k),
+		                   .bias1 = 1 / (1 - pow(0.9, p->k + 1)), .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
+	struct bpg_tensor *extra[3] = { NULL };
+
+	if (p->extra[0] >= 0)
+		for (int i = 0; i < 3; i++) {
+			BPG_TRY(need(x, p->extra[i]));
+			extra[i] = x->buffer[p->extra[i]];
+			a.at = x->w->buffer[p->extra[i]].at;
+		}
+	a.tile = view(x, p->from >= 0 ? p->from : p->extra[0]);
+	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL;
+	if (p->kind == BPG_STEP_ALPHA_START) {
+		struct bpg_tensor *b[] = { v->planes_t, extra[0], extra[1] };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_WRITE, BPG_WRITE };
+		return submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	if (p->kind == BPG_STEP_ALPHA_RELAX) {
+		struct bpg_tensor *b[] = { v->planes_t, from, state, extra[0], extra[2] };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_WRITE };
+		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, 5, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
+	static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
+	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, a.at.count ? 6 : 3, b, mode, p->priority, p->node, p->tile, 0);
+}
+
+static enum bpg_status pack_forward(struct lowering *x, struct bpg_model_node *v)
+{
+	const struct bpg_conv *c = &v->hop.conv;
+	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
+	struct bpg_arg_pack a = { .hop = &v->hop };
+	static const enum bpg_access mode[1] = { BPG_WRITE };
+
+	if (v->forward_t)
+		return BPG_OK;
+	v->forward_t = bpg_tensor_new(x->m->rt, (size_t)(c->groups * ((ocg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * icg) * sizeof(float), NULL, 0);
+	if (!v->forward_t)
+		return bpg_nomem(x->ctx, "packed weights");
+	return submit(x->m, BPG_TASK_GATHER, bpg_task_pack_conv_forward, &a, sizeof a, 1, &v->forward_t, mode, 2 * x->m->nodes, v->id, 0, 0);
+}
+
+static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *p)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+	struct bpg_arg_forward a = { .hop = &v->hop, .k = p->k, .from = view(x, p->from), .to = view(x, p->to), .first = !x->written[p->to] };
+	struct bpg_tensor *from = x->buffer[p->from], *to = x->buffer[p->to];
+	enum bpg_access out = a.first ? BPG_WRITE : BPG_READ_WRITE;
+
+	x->written[p->to] = true;
+	if (v->hop.kind == BPG_HOP_DENSE) {
+		a.c0 = p->panel * v->panel_width;
+		a.c1 = a.c0 + panel_columns(v, p->panel);
+		struct bpg_tensor *b[] = { v->panel[p->panel], from, to };
+		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
+		double flops = 2.0 * BPG_LANES * a.from.strips * (double)(a.c1 - a.c0) * (double)bpg_columns_places(v->hop.out);
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, flops);
+	}
+	if (v->hop.kind == BPG_HOP_CONV) {
+		BPG_TRY(pack_forward(x, v));
+		struct bpg_tensor *b[] = { v->forward_t, from, to };
+		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	if (v->hop.kind != BPG_HOP_PLANES) {
+		struct bpg_tensor *b[] = { from, to };
+		enum bpg_access mode[] = { BPG_READ, out };
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, 2, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	int nin = v->hop.nin, n = 0;
+	struct bpg_tensor **b = bpg_calloc((size_t)nin + 5, sizeof *b);
+	enum bpg_access *mode = bpg_calloc((size_t)nin + 5, sizeof *mode);
+	enum bpg_status st = BPG_ENOMEM;
+	a.to.wide = x->s->tile[p->tile].wide; /* the coefficients' type */
+	if (b && mode) {
+		mode[n] = BPG_READ, b[n++] = v->bounds_t;
+		for (int k = 0; k < nin; k++)
+			mode[n] = BPG_READ, b[n++] = m->node[v->src[k]].bounds_t;
+		mode[n] = BPG_READ, b[n++] = x->buffer[p->extra[0]];
+		mode[n] = BPG_READ, b[n++] = from;
+		mode[n] = out, b[n++] = to;
+		mode[n] = BPG_READ, b[n++] = v->planes_t;
+		st = submit(m, BPG_TASK_ADJOINT, bpg_task_forward_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
+	}
+	free(b);
+	free(mode);
+	return st;
+}
+
+static int region_norm(const struct bpg_model *m, const struct bpg_model_node *v)
+{
+	return v->hop.kind != BPG_HOP_INPUT || !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1;
+}
+
 static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 {
 	struct bpg_model *m = x->m;
@@ -497,8 +601,22 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 				ball = false;
 		struct bpg_arg_finish a = { .rows = t->strips * BPG_LANES, .norm = ball ? (m->region->norm == BPG_NORM_2 ? 2 : 1) : 0,
 			                    .radius = m->region->radius, .slack = slack, .terms = x->s->concretized };
+		a.best = p->k > 0;
 		struct bpg_tensor *b[] = { state, t->result_t };
-		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, 2, b, r_w, p->priority, -1, p->tile, 0);
+		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE };
+		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, 2, b, mode, p->priority, -1, p->tile, 0);
+	}
+	case BPG_STEP_ALPHA_START:
+	case BPG_STEP_ALPHA_RELAX:
+	case BPG_STEP_ALPHA_STEP:
+		return lower_alpha(x, p, state);
+	case BPG_STEP_FORWARD:
+		return lower_forward(x, p);
+	case BPG_STEP_CORNER: {
+		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
+		struct bpg_tensor *b[] = { v->bounds_t, from, state, to };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_FREE:
 		bpg_tensor_release(x->buffer[p->from]);

@@ -280,6 +280,7 @@ void bpg_model_free(struct bpg_model *m)
 		struct bpg_model_node *v = &m->node[i];
 		bpg_tensor_release(v->bounds_t);
 		bpg_tensor_release(v->planes_t);
+		bpg_tensor_release(v->forward_t);
 		for (int p = 0; p < v->panels; p++)
 			bpg_tensor_release(v->panel[p]);
 		bpg_sparse_free(v->hop.terms);
@@ -370,5 +371,17 @@ enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, stru
 		x->columns = *k;
 		x->columns_set = true;
 	}
+	return BPG_OK;
+}
+
+enum bpg_status bpg_model_choices(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	int64_t places = bpg_columns_places(&v->columns);
+
+	v->choice = bpg_arena_alloc(m->arena, (size_t)places + 1, sizeof *v->choice);
+	if (!v->choice)
+		return bpg_nomem(ctx, "the slopes of a node");
+	for (int64_t at = 0; at < places; at++)
+		v->choice[at] = standing(m, v, &m->node[v->src[0]], bpg_columns_element(&v->columns, at)) == MIXED;
 	return BPG_OK;
 }

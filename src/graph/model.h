@@ -28,6 +28,8 @@ struct bpg_model_node {
 	bool exact;               /* its interval is exact on a box: one linear map of a `single` node */
 	bool straight;            /* only linear layers between the inputs and this node */
 	int64_t unstable;         /* elements that needed rows */
+	unsigned char *choice;    /* [places] UNARY: two different planes there; null: not known yet */
+	struct bpg_tensor *forward_t; /* kernel of a convolution packed for the forward chain */
 };
 
 
@@ -36,12 +38,17 @@ struct bpg_bound_options {
 	enum bpg_slope_rule slope;
 	bool wide;                /* --precision float64 */
 	bool slack;               /* --sound is not off */
+	int iterations;           /* of alpha-crown; 0: other methods */
+	double rate, decay;       /* of Adam: learning rate, and its factor from step to step */
 	int sides;                /* of the rows asked: 1 lower, 2 upper, 3 both */
 	int64_t panel;            /* columns of a panel; 0: default */
 	int64_t tile;             /* rows of a tile; 0: default */
 	int64_t wave;             /* tiles in flight; 0: default */
 	int owners;               /* --shards with placement rows; 1: single */
 	size_t memory;            /* limit in bytes, 0: none */
+	/* Told which node is worked on and how many rows have been submitted; null: nobody. */
+	void (*progress)(void *arg, int node, int nodes, int64_t rows);
+	void *progress_arg;
 };
 
 struct bpg_model {
@@ -55,7 +62,9 @@ struct bpg_model {
 	bool dry;                 /* plan only: intervals are computed, no walk is run */
 	uint64_t plan_hash;
 	int64_t steps, planned;   /* tasks submitted; steps of walks planned */
+	int64_t rows;             /* of walks submitted */
 	size_t *fixed_bytes, *most_bytes; /* [owners] predicted: bounds, planes and panels; most at any time */
+	size_t least_bytes;       /* with a memory limit: what one tile at a time takes */
 	double flops;             /* of the products planned */
 	int64_t traffic;          /* bytes of panels read by waves */
 	FILE *dot;                /* steps are drawn here when set */
@@ -74,5 +83,8 @@ static inline const double *bpg_field(const struct bpg_model_node *v, enum bpg_f
 /* Sets the columns of a LIST node: the elements that can move, by its own final bounds (x null), or by those of the
  * pre-activation x that shares its columns; then those with two planes come first. */
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *y, struct bpg_model_node *x);
+
+/* Fills v->choice of a unary node whose input bounds are final. */
+enum bpg_status bpg_model_choices(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *v);
 
 #endif

@@ -1,5 +1,5 @@
 /* plan.c - the cut into tiles, and the steps of a wave. */
-#include "graph/plan.h"
+#include "graph/plan_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -142,6 +142,17 @@ static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, c
 			widen(x, &r);
 		}
 	}
+}
+
+/* Passes of the optimiser: as asked, where the walk meets a slope to choose. */
+static int choices(const struct bpg_model *m, const struct bpg_stage *s)
+{
+	for (int i = 0; m->options.iterations && i < s->cone; i++) {
+		const struct bpg_model_node *v = &m->node[s->visit[i]];
+		if (v->hop.kind == BPG_HOP_UNARY && (v->hop.v->layer->traits & BPG_FREE_SLOPE) && !bpg_stage_ends(m, s, v->id))
+			return m->options.iterations;
+	}
+	return 0;
 }
 
 /* ---- tiles ---- */
@@ -297,7 +308,9 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	s->start[0] = dense ? v->src[0] : node;
 	BPG_TRY(find_cone(ctx, m, arena, s));
 	const struct bpg_model_node *in = &m->node[s->start[0]];
-	s->relaxed_start = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
+	s->opposite = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
+	s->iterations = choices(m, s);
+	s->relaxed_start = s->opposite && !s->iterations;
 	int most = tile_elements(m, s, count, 3, wide);
 
 	if (!k->grid || dense) {
@@ -353,6 +366,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 	for (int i = 0; i < m->net->outputs; i++)
 		s->start[s->starts++] = m->net->output[i];
 	BPG_TRY(find_cone(ctx, m, arena, s));
+	s->iterations = choices(m, s);
 	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
 	bool wide = count <= 512 || m->options.wide;
 	int most = tile_elements(m, s, count, sides, wide);
@@ -371,24 +385,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 
 /* ---- steps ---- */
 
-struct writer {
-	struct bpg_ctx *ctx;
-	struct bpg_model *m;
-	const struct bpg_stage *s;
-	struct bpg_wave *w;
-	int first;
-	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
-	int *pending;             /* [tiles][nodes] a second contribution that is not added yet, -1: none */
-	struct bpg_window *window; /* [tiles][nodes] */
-	size_t *live;             /* [owners] */
-	enum bpg_status st;
-};
-
-#define HELD(t, v) (x->held[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
-#define PENDING(t, v) (x->pending[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
-#define WINDOW(t, v) (x->window[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
-
-static void step(struct writer *x, struct bpg_step s)
+void bpg_plan_step(struct writer *x, struct bpg_step s)
 {
 	struct bpg_wave *w = x->w;
 
@@ -404,7 +401,7 @@ static void step(struct writer *x, struct bpg_step s)
 		x->live[x->s->tile[s.tile].owner] -= w->buffer[s.from].bytes;
 }
 
-static int buffer(struct writer *x, int tile, int node)
+int bpg_plan_buffer(struct writer *x, int tile, int node)
 {
 	struct bpg_wave *w = x->w;
 	const struct bpg_tile *t = &x->s->tile[tile];
@@ -423,6 +420,11 @@ static int buffer(struct writer *x, int tile, int node)
 	return (int)w->buffers++;
 }
 
+void bpg_plan_free(struct writer *x, int tile, int node, int buffer)
+{
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, node, tile, 0, 0, buffer, -1, 0, { 0 } });
+}
+
 static bool same_window(const struct bpg_columns *k, const struct bpg_window *a, const struct bpg_window *b)
 {
 	return !k->grid || !memcmp(a, b, sizeof *a);
@@ -435,8 +437,8 @@ static void add_pending(struct writer *x, int tile, int v)
 	if (b < 0)
 		return;
 	PENDING(tile, v) = -1;
-	step(x, (struct bpg_step){ BPG_STEP_ADD, v, tile, 0, 0, b, HELD(tile, v), 0 });
-	step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ADD, v, tile, 0, 0, b, HELD(tile, v), 0, { 0 } });
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0, { 0 } });
 }
 
 /* Rows over node v are ready in buffer b: the first contribution is the node's, others are added; the last one of a
@@ -447,9 +449,9 @@ static void deliver(struct writer *x, int tile, int v, int b)
 		return;
 	bool same = same_window(&x->m->node[v].columns, &x->w->buffer[b].window, &WINDOW(tile, v));
 	if (!same && HELD(tile, v) < 0) {
-		int wide = buffer(x, tile, v);
-		step(x, (struct bpg_step){ BPG_STEP_COPY, v, tile, 0, 0, b, wide, 0 });
-		step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0 });
+		int wide = bpg_plan_buffer(x, tile, v);
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_COPY, v, tile, 0, 0, b, wide, 0, { 0 } });
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, v, tile, 0, 0, b, -1, 0, { 0 } });
 		b = wide;
 	}
 	if (HELD(tile, v) < 0) {
@@ -480,84 +482,89 @@ static void visit(struct writer *x, int tile, int id)
 	if (b < 0)
 		return;
 	bool relaxed = x->s->relaxed_start && id == x->s->start[0], ends = bpg_stage_ends(x->m, x->s, id);
-	if (h->kind != BPG_HOP_UNARY || relaxed || ends)
+	if (h->kind != BPG_HOP_UNARY || relaxed || ends || x->alpha)
 		add_pending(x, tile, id);
 	if (ends) {
-		step(x, (struct bpg_step){ BPG_STEP_CONCRETIZE, id, tile, 0, 0, b, -1, 0 });
-		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONCRETIZE, id, tile, 0, 0, b, -1, 0, { 0 } });
+		bpg_alpha_keep(x, tile, id, b);
 		return;
 	}
 	if (h->kind == BPG_HOP_UNARY) {
 		int second = PENDING(tile, id);
-		if (!relaxed)
-			step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, second, 0 });
+		if (!relaxed && !bpg_alpha_relax(x, tile, id, b))
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, second, 0, { 0 } });
 		if (second >= 0)
-			step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, second, -1, 0 });
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, second, -1, 0, { 0 } });
 		deliver(x, tile, v->src[0], b);
 		return;
 	}
 	if (h->kind == BPG_HOP_PLANES) {
 		for (int k = 0; k < h->nin; k++) {
-			int to = buffer(x, tile, v->src[k]);
-			step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0 });
+			int to = bpg_plan_buffer(x, tile, v->src[k]);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0, { 0 } });
 			deliver(x, tile, v->src[k], to);
 		}
-		step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+		bpg_alpha_keep(x, tile, id, b);
 		return;
 	}
 	bool toll = !v->charged || is_start(x->s, id); /* a walk that begins here has met no relaxation that charged it */
 	if (toll && h->kind != BPG_HOP_CONV)
-		step(x, (struct bpg_step){ BPG_STEP_TOLL, id, tile, 0, 0, b, -1, 0 });
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_TOLL, id, tile, 0, 0, b, -1, 0, { 0 } });
 	if (h->kind == BPG_HOP_DENSE)
 		return;
 	if (h->kind == BPG_HOP_CONV) {
-		int to = buffer(x, tile, v->src[0]);
-		step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0 });
+		int to = bpg_plan_buffer(x, tile, v->src[0]);
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { 0 } });
 		deliver(x, tile, v->src[0], to);
 	} else if (v->sum) {
 		/* y = a + b: the rows over y are those over each operand; the last takes them, the others get copies. */
 		for (int k = 0; k + 1 < h->nin; k++) {
-			int to = buffer(x, tile, v->src[k]);
-			step(x, (struct bpg_step){ BPG_STEP_COPY, v->src[k], tile, 0, 0, b, to, 0 });
+			int to = bpg_plan_buffer(x, tile, v->src[k]);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_COPY, v->src[k], tile, 0, 0, b, to, 0, { 0 } });
 			deliver(x, tile, v->src[k], to);
 		}
 		deliver(x, tile, v->src[h->nin - 1], b);
 		return;
 	} else {
 		for (int k = 0; k < h->nin; k++) {
-			int to = buffer(x, tile, v->src[k]);
-			step(x, (struct bpg_step){ BPG_STEP_MAP, id, tile, 0, k, b, to, 0 });
+			int to = bpg_plan_buffer(x, tile, v->src[k]);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_MAP, id, tile, 0, k, b, to, 0, { 0 } });
 			deliver(x, tile, v->src[k], to);
 		}
 	}
-	step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0 });
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0, { 0 } });
 }
 
-enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int first, int count, struct bpg_wave *w)
+void bpg_wave_own(struct bpg_wave *w, const void *memory)
 {
-	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
-	size_t cells = (size_t)count * (size_t)m->nodes;
-	int *to = bpg_calloc((size_t)count + 1, sizeof *to);
+	if (memory && bpg_grow(&w->own, &w->own_room, w->owns + 1, sizeof *w->own))
+		w->own[w->owns++] = (void *)memory;
+}
 
-	w->steps = w->buffers = 0;
-	free(w->most_bytes);
-	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
-	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
-	x->held = bpg_calloc(cells + 1, sizeof *x->held);
-	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
-	x->window = bpg_calloc(cells + 1, sizeof *x->window);
-	if (!x->held || !x->pending || !x->window || !to || !x->live || !w->most_bytes)
-		x->st = bpg_nomem(ctx, "the plan of a wave");
+static void disown(struct bpg_wave *w)
+{
+	for (int64_t i = 0; i < w->owns; i++)
+		free(w->own[i]);
+	w->owns = 0;
+}
+
+void bpg_plan_backward(struct writer *x, int count, int pass)
+{
+	const struct bpg_stage *s = x->s;
+	struct bpg_model *m = x->m;
+	int first = x->first, *to = bpg_calloc((size_t)count + 1, sizeof *to);
+	size_t cells = (size_t)count * (size_t)m->nodes;
+
+	if (!to)
+		x->st = bpg_nomem(x->ctx, "the plan of a wave");
 	for (size_t i = 0; !x->st && i < cells; i++)
 		x->held[i] = x->pending[i] = -1;
-	for (int t = first; !x->st && t < first + count; t++) {
-		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
+	for (int t = first; !x->st && t < first + count; t++)
 		for (int i = 0; i < s->starts; i++) {
-			int b = buffer(x, t, s->start[i]);
-			step(x, (struct bpg_step){ s->node < 0 ? BPG_STEP_QUESTION : BPG_STEP_START, s->start[i], t, 0, i, -1, b, 0 });
+			int b = bpg_plan_buffer(x, t, s->start[i]);
+			bpg_plan_step(x, (struct bpg_step){ s->node < 0 ? BPG_STEP_QUESTION : BPG_STEP_START, s->start[i], t, 0, i, -1, b, 0, { 0 } });
 			deliver(x, t, s->start[i], b);
 		}
-	}
 	for (int i = 0; !x->st && i < s->cone; i++) {
 		int id = s->visit[i];
 		const struct bpg_model_node *v = &m->node[id];
@@ -567,27 +574,59 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, s, id))
 			continue;
 		for (int t = first; !x->st && t < first + count; t++)
-			to[t - first] = buffer(x, t, v->src[0]);
+			to[t - first] = bpg_plan_buffer(x, t, v->src[0]);
 		for (int p = 0; p < v->panels; p++)
 			for (int t = first; t < first + count; t++)
-				step(x, (struct bpg_step){ BPG_STEP_GEMM, id, t, p, 0, HELD(t, id), to[t - first], 0 });
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_GEMM, id, t, p, 0, HELD(t, id), to[t - first], 0, { 0 } });
 		for (int t = first; !x->st && t < first + count; t++) {
-			step(x, (struct bpg_step){ BPG_STEP_FREE, id, t, 0, 0, HELD(t, id), -1, 0 });
+			bpg_plan_free(x, t, id, HELD(t, id));
 			deliver(x, t, v->src[0], to[t - first]);
 		}
 	}
 	for (int t = first; t < first + count; t++)
-		step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, 0, -1, -1, 0 });
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, pass, -1, -1, 0, { 0 } });
+	free(to);
+}
+
+enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int first, int count, struct bpg_wave *w)
+{
+	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
+	size_t cells = (size_t)count * (size_t)m->nodes;
+
+	disown(w);
+	w->steps = w->buffers = 0;
+	free(w->most_bytes);
+	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
+	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
+	x->held = bpg_calloc(cells + 1, sizeof *x->held);
+	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
+	x->window = bpg_calloc(cells + 1, sizeof *x->window);
+	if (!x->held || !x->pending || !x->window || !x->live || !w->most_bytes)
+		x->st = bpg_nomem(ctx, "the plan of a wave");
+	for (int t = first; !x->st && t < first + count; t++)
+		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
+	if (!x->st && s->iterations) {
+		x->alpha = bpg_alpha_plan_new(x, count);
+		for (int pass = 0; !x->st && pass <= s->iterations; pass++) {
+			bpg_plan_backward(x, count, pass);
+			if (!x->st)
+				bpg_alpha_forward(x, count, pass);
+		}
+		bpg_alpha_plan_free(x, x->alpha, count);
+	} else if (!x->st) {
+		bpg_plan_backward(x, count, 0);
+	}
 	free(x->live);
 	free(x->held);
 	free(x->pending);
 	free(x->window);
-	free(to);
 	return x->st;
 }
 
 void bpg_wave_fini(struct bpg_wave *w)
 {
+	disown(w);
+	free(w->own);
 	free(w->most_bytes);
 	free(w->step);
 	free(w->buffer);
@@ -598,19 +637,24 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, co
 {
 	struct bpg_wave one = { 0 };
 	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
+	size_t fixed = 0, tile = 0, limit = m->options.memory;
 	enum bpg_status st = BPG_OK;
 
 	*tiles = want;
-	if (m->options.memory) {
-		st = bpg_wave_plan(ctx, m, s, 0, BPG_MIN(s->tiles, 1), &one);
-		size_t fixed = 0, tile = st ? 0 : one.most_bytes[s->tile[0].owner];
-		for (int o = 0; o < m->options.owners; o++)
-			fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
-		if (!st && fixed + tile > m->options.memory)
-			st = bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory, fixed + tile);
-		else if (!st && tile)
-			*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((m->options.memory - fixed) / tile, (size_t)1) * (size_t)m->options.owners);
-		bpg_wave_fini(&one);
+	if (!limit)
+		return BPG_OK;
+	for (int t = 0; !st && t < s->tiles; t++) { /* windows differ from tile to tile */
+		st = bpg_wave_plan(ctx, m, s, t, 1, &one);
+		if (!st)
+			tile = BPG_MAX(tile, one.most_bytes[s->tile[t].owner]);
 	}
+	bpg_wave_fini(&one);
+	for (int o = 0; o < m->options.owners; o++)
+		fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
+	m->least_bytes = BPG_MAX(m->least_bytes, fixed + tile);
+	if (m->least_bytes > limit)
+		m->dry = true; /* no more work: the rest is planned to know the least */
+	else if (tile)
+		*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((limit - fixed) / tile, (size_t)1) * (size_t)m->options.owners);
 	return st;
 }

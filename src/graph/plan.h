@@ -6,6 +6,7 @@
 #ifndef BPG_PLAN_H
 #define BPG_PLAN_H
 
+#include "codelets/task_alpha.h"
 #include "graph/model.h"
 
 enum bpg_step_kind {
@@ -22,6 +23,12 @@ enum bpg_step_kind {
 	BPG_STEP_CONCRETIZE,
 	BPG_STEP_FINISH,
 	BPG_STEP_FREE,            /* from is not needed any more */
+	/* alpha-CROWN: extra[] are the slopes, their moments, the coefficients kept */
+	BPG_STEP_ALPHA_START,     /* slopes as the layer chooses them */
+	BPG_STEP_ALPHA_RELAX,     /* in place on from, with the slopes */
+	BPG_STEP_ALPHA_STEP,      /* the point in from meets the node: a step of Adam; k: which; the point goes on */
+	BPG_STEP_CORNER,          /* from: coefficients over an input -> to: where the bound is attained */
+	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel, extra[0]: coefficients (planes) */
 };
 
 struct bpg_step {
@@ -29,12 +36,15 @@ struct bpg_step {
 	int node, tile, panel, k;
 	int from, to;             /* buffers, -1: none */
 	int priority;
+	int extra[3];
 };
 
 struct bpg_buffer {
 	int node, tile;
 	struct bpg_window window;
 	size_t bytes;
+	bool point;               /* of the forward chain: float whatever the tile is */
+	struct bpg_alpha_columns at; /* slopes, moments, kept: their columns */
 };
 
 struct bpg_tile {
@@ -52,19 +62,23 @@ struct bpg_stage {
 	int node;                 /* start node, -1: the outputs */
 	int starts, *start;       /* start nodes */
 	bool stop;                /* end at nonlinear nodes (interval rows) */
-	bool relaxed_start;       /* dense start whose input is relaxed at once */
+	bool opposite;            /* dense start whose input is relaxed next: + and - rows stay opposite where planes are one */
+	bool relaxed_start;       /* and it is relaxed at once */
 	int tiles;
 	struct bpg_tile *tile;
 	/* The cone: nodes that the walk visits, falling. */
 	int cone, *visit;
 	int *reads;               /* [nodes] contributions to each from inside the cone */
 	int64_t concretized;      /* columns summed at the end */
+	int iterations;           /* steps of the optimiser, 0: plain */
 };
 
 struct bpg_wave {
 	int64_t steps, step_room, buffers, buffer_room;
 	struct bpg_step *step;
 	struct bpg_buffer *buffer;
+	int64_t owns, own_room;
+	void **own;               /* memory that buffers point to */
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
 };
 
@@ -77,7 +91,10 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */
 enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int first, int count, struct bpg_wave *wave);
 void bpg_wave_fini(struct bpg_wave *wave);
-/* Tiles in flight that the memory limit allows (at least 1), or BPG_ENOMEM with the least limit that works. */
+/* Memory that is freed with the content of the wave. */
+void bpg_wave_own(struct bpg_wave *wave, const void *memory);
+/* Tiles in flight that the memory limit allows (at least 1). Where not even one fits the model goes on as a plan, so that
+ * its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int *tiles);
 
 /* True when the walk ends at this node. */

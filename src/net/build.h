@@ -65,6 +65,9 @@ enum bpg_status bpg_pass_square(struct bpg_build *b, const struct bpg_import *im
 /* A tensor over the root of a mean of its squares. */
 enum bpg_status bpg_pass_norm(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                               const char *tensor, struct bpg_value *out, bool *done);
+/* Normalisations of one node, spelled out. */
+enum bpg_status bpg_pass_normalization(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
+                                       const char *tensor, struct bpg_value *out, bool *done);
 /* Drops nodes that no output needs; keeps inputs. */
 enum bpg_status bpg_pass_dead(struct bpg_ctx *ctx, struct bpg_net *net);
 

@@ -151,16 +151,17 @@ static enum bpg_status import_node(struct bpg_import *im, struct bpg_node *v)
 enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const struct bpg_layer *layer, int nin,
                                const struct bpg_value *const *in, const char *tensor, struct bpg_value *out)
 {
-	bool done;
-	BPG_TRY(bpg_pass_gate(b, im, nin, in, tensor, out, &done));
-	if (!done)
-		BPG_TRY(bpg_pass_prelu(b, im, nin, in, tensor, out, &done));
-	if (!done)
-		BPG_TRY(bpg_pass_square(b, im, nin, in, tensor, out, &done));
-	if (!done)
-		BPG_TRY(bpg_pass_norm(b, im, nin, in, tensor, out, &done));
-	if (done)
-		return BPG_OK;
+	/* Nodes that become other nodes. */
+	static enum bpg_status (*const pass[])(struct bpg_build *, const struct bpg_import *, int, const struct bpg_value *const *,
+	                                       const char *, struct bpg_value *, bool *) = {
+		bpg_pass_gate, bpg_pass_prelu, bpg_pass_square, bpg_pass_norm, bpg_pass_normalization,
+	};
+	for (size_t k = 0; k < BPG_LEN(pass); k++) {
+		bool done;
+		BPG_TRY(pass[k](b, im, nin, in, tensor, out, &done));
+		if (done)
+			return BPG_OK;
+	}
 	struct bpg_node v = { .layer = layer, .name = im->name, .op = im->op, .nin = nin };
 	v.in = bpg_arena_alloc(b->net->arena, (size_t)nin, sizeof *v.in);
 	if (!v.in)

@@ -37,14 +37,23 @@ void bpg_net_free(struct bpg_net *net);
 
 /* ---- building (src/onnx calls this) ---- */
 
-/* Finds the first layer that lists an operator of the given domain ("" and "ai.onnx" are the same); null: unsupported. */
+/* Finds the first layer that lists an operator of the given domain ("" and "ai.onnx" are the same; others are listed as
+ * "domain::Op"); null: unsupported. */
 const struct bpg_layer *bpg_layer_find(const char *domain, const char *op);
 /* The next layer that lists the operator, after `layer`: a product of two variables is another layer than one with a
  * constant. Null: no more. */
 const struct bpg_layer *bpg_layer_next(const struct bpg_layer *layer, const char *op);
+/* The layer of an operator that passes make, listed as "bpgraph:Op": no node of a file can name it. */
+const struct bpg_layer *bpg_layer_internal(const char *op);
 /* Every layer, built in order of layers.am, then added ones. */
 int bpg_layer_count(void);
 const struct bpg_layer *bpg_layer_get(int i);
+/* Where an added layer comes from; null for built ones. */
+const char *bpg_layer_source(const struct bpg_layer *layer);
+/* Adds the layers of one source. Each must have all its family needs, and no operator that another source has. */
+enum bpg_status bpg_layers_add(struct bpg_ctx *ctx, const char *source, int n, const struct bpg_layer *const *layer);
+/* Fails with what is missing unless the layer has a name, operators, and the callbacks its family needs. */
+enum bpg_status bpg_layer_check(struct bpg_ctx *ctx, const char *source, const struct bpg_layer *layer);
 
 /* ---- concrete runs ---- */
 

@@ -8,7 +8,7 @@ enum bpg_status bpg_pass_constant_output(struct bpg_build *b, const char *tensor
 	struct bpg_net *net = b->net;
 	struct bpg_import im = { .ctx = b->ctx, .arena = net->arena, .path = net->path, .name = tensor, .op = "Constant",
 	                         .output_count = 1 };
-	*v = (struct bpg_node){ .layer = bpg_layer_find("", "ConstantValue"), .name = tensor, .op = "Constant", .nin = 1 };
+	*v = (struct bpg_node){ .layer = bpg_layer_internal("bpgraph:ConstantValue"), .name = tensor, .op = "Constant", .nin = 1 };
 	if (!v->layer)
 		return bpg_fail(b->ctx, BPG_EUNSUPPORTED, "%s: output '%s' does not depend on the input", net->path, tensor);
 	v->in = bpg_arena_alloc(net->arena, 1, sizeof *v->in);

@@ -91,7 +91,7 @@ static void print_unsupported(FILE *to, const struct bpg_onnx_graph *g, bool *li
 			fprintf(to, "unsupported ...\n");
 			return;
 		}
-		fprintf(to, "unsupported %s%s%s:", bpg_printable(node->domain, domain), *text(node->domain) ? "." : "",
+		fprintf(to, "unsupported %s%s%s:", bpg_printable(node->domain, domain), *text(node->domain) ? "::" : "",
 		        bpg_printable(node->op_type, op));
 		for (int k = i; k < g->nodes; k++)
 			if (g->needed[k] && !listed[k] && same_operator(node, g->proto->node[k])) {

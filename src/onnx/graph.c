@@ -306,7 +306,7 @@ enum bpg_status bpg_onnx_graph_init(struct bpg_onnx_model *m, struct bpg_arena *
 
 bool bpg_onnx_is_constant(const Onnx__NodeProto *node)
 {
-	return !strcmp(text(node->op_type), "Constant") && (!*text(node->domain) || !strcmp(node->domain, "ai.onnx"));
+	return !strcmp(text(node->op_type), "Constant") && bpg_onnx_is_default(node->domain);
 }
 
 const struct bpg_layer *bpg_onnx_layer(const Onnx__NodeProto *node)

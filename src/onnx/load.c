@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/plugin.h"
 #include "onnx/read.h"
 
 #define MOST_LISTED 1000          /* unsupported nodes in one message */
@@ -23,9 +24,9 @@ static void describe_node(const struct bpg_onnx_graph *g, int i, char *to, size_
 {
 	const Onnx__NodeProto *node = g->proto->node[i];
 	char label[128], op[128], domain[128];
-	bool foreign = node->domain && *node->domain && strcmp(node->domain, "ai.onnx");
+	bool foreign = !bpg_onnx_is_default(node->domain);
 	snprintf(to, room, "node '%s' (%s%s%s)", bpg_printable(g->label[i], label),
-	         foreign ? bpg_printable(node->domain, domain) : "", foreign ? "." : "", bpg_printable(node->op_type, op));
+	         foreign ? bpg_printable(node->domain, domain) : "", foreign ? "::" : "", bpg_printable(node->op_type, op));
 }
 
 /* All unsupported nodes at once: one run shows everything that has to change. */
@@ -77,7 +78,7 @@ static enum bpg_status build(struct bpg_onnx_model *m, struct bpg_build *b, stru
 	BPG_TRY(bpg_build_finish(b));
 	b->net->opset = m->opset;
 	b->net->parameters = m->parameters;
-	return BPG_OK;
+	return bpg_plugin_float_mode(m->ctx, m->path);
 }
 
 enum bpg_status bpg_onnx_load(struct bpg_ctx *ctx, const char *path, struct bpg_net **net)

@@ -9,13 +9,35 @@
 #define FIRST_OPSET 7
 #define LAST_OPSET 21
 
-/* Operators of the default domain follow one version; other domains have no operators that are supported. */
+static const char *text(const char *s)
+{
+	return s ? s : "";
+}
+
+bool bpg_onnx_is_default(const char *domain)
+{
+	return !domain || !*domain || !strcmp(domain, "ai.onnx");
+}
+
+int bpg_onnx_opset(const struct bpg_onnx_model *m, const char *domain)
+{
+	if (bpg_onnx_is_default(domain))
+		return m->opset;
+	for (size_t i = 0; i < m->proto->n_opset_import; i++) {
+		const Onnx__OperatorSetIdProto *o = m->proto->opset_import[i];
+		if (!strcmp(text(o->domain), domain))
+			return o->version > 0 && o->version < INT32_MAX ? (int)o->version : 1;
+	}
+	return 1;
+}
+
+/* Operators of the default domain follow one version, which must be known also where layers from outside add others. */
 static enum bpg_status check_opset(struct bpg_onnx_model *m)
 {
 	int64_t version = 0;
 	for (size_t i = 0; i < m->proto->n_opset_import; i++) {
 		const Onnx__OperatorSetIdProto *o = m->proto->opset_import[i];
-		if (!o->domain || !*o->domain || !strcmp(o->domain, "ai.onnx"))
+		if (bpg_onnx_is_default(o->domain))
 			version = o->version;
 	}
 	if (!version)

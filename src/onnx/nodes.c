@@ -1,4 +1,5 @@
 /* nodes.c - from ONNX nodes to nodes of the network. */
+#include <stdio.h>
 #include <string.h>
 
 #include "onnx/read.h"
@@ -83,7 +84,7 @@ static enum bpg_status import_outputs(struct importer *im, int i, struct bpg_imp
 		int at = im->g->first_value[i] + k;
 		if (!im->g->used[at])
 			continue;
-		BPG_TRY(check_output(about, text(node->op_type), k));
+		BPG_TRY(check_output(about, about->op, k));
 		about->output_index = k;
 		about->wrong = NULL;
 		const char *tensor = bpg_arena_str(m->arena, node->output[k]);
@@ -99,13 +100,25 @@ static enum bpg_status import_outputs(struct importer *im, int i, struct bpg_imp
 	return BPG_OK;
 }
 
+/* "Relu", or "domain::Bump": no other domain's operator is taken for one of ONNX's own. */
+static const char *operator_name(struct bpg_arena *arena, const Onnx__NodeProto *node)
+{
+	if (bpg_onnx_is_default(node->domain))
+		return bpg_arena_str(arena, text(node->op_type));
+	size_t n = strlen(node->domain) + strlen(text(node->op_type)) + 3;
+	char *name = bpg_arena_alloc(arena, n, 1);
+	if (name)
+		snprintf(name, n, "%s::%s", node->domain, text(node->op_type));
+	return name;
+}
+
 static enum bpg_status import_node(struct importer *im, int i, struct bpg_arena *scratch)
 {
 	const Onnx__NodeProto *node = im->g->proto->node[i];
 	struct bpg_onnx_model *m = im->g->model;
 	struct bpg_import about = {
-		.ctx = m->ctx, .arena = m->arena, .path = im->b->net->path, .opset = m->opset, .output_count = (int)node->n_output,
-		.name = bpg_arena_str(m->arena, im->g->label[i]), .op = bpg_arena_str(m->arena, text(node->op_type)),
+		.ctx = m->ctx, .arena = m->arena, .path = im->b->net->path, .opset = bpg_onnx_opset(m, node->domain), .output_count = (int)node->n_output,
+		.name = bpg_arena_str(m->arena, im->g->label[i]), .op = operator_name(m->arena, node),
 	};
 	const struct bpg_value **in;
 	bool known;

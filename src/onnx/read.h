@@ -72,6 +72,11 @@ struct bpg_onnx_model {
 enum bpg_status bpg_onnx_parse(struct bpg_onnx_model *m);
 void bpg_onnx_parse_end(struct bpg_onnx_model *m);
 
+/* ONNX's own domain has two names. */
+bool bpg_onnx_is_default(const char *domain);
+/* Version of a domain's operators; 1 where the file says none. */
+int bpg_onnx_opset(const struct bpg_onnx_model *m, const char *domain);
+
 /* ---- tensors (tensor.c) ---- */
 
 /* A constant. `name` is for messages. NaN and infinities are refused. */

@@ -318,9 +318,12 @@ void bpg_rt_trampoline(void *descr[], void *arg)
 
 		for (int i = 0; i < n; i++)
 			buffer[i] = (void *)((struct bpg_block *)descr[i])->ptr;
-		bpg_float_mode(); /* a plugin may have been loaded */
+		bpg_float_mode(); /* of whoever made this thread */
 		atomic_fetch_add_explicit(&rt->running, 1, memory_order_relaxed);
 		c->run(rt, buffer, c->arg);
+		if (bpg_float_mode())
+			bpg_rt_fault(rt, BPG_EFAULT, "a task (%s) has changed the rounding of its thread, or flushes small numbers to zero: its "
+			             "bounds would not hold; a layer loaded by --layer or the BLAS does that", kind_name[c->kind]);
 		atomic_fetch_sub_explicit(&rt->running, 1, memory_order_relaxed);
 		record(rt, c, start, cpu);
 	}

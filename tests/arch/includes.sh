@@ -23,7 +23,8 @@ allowed()
 	graph) echo base net spec rt codelets graph ;;
 	bab) echo base net spec graph bab ;;
 	report) echo base net spec report ;;
-	cli) echo base net spec report cli ;;
+	conformance) echo base net codelets conformance ;;
+	cli) echo base net spec report conformance cli ;;
 	check) echo base check ;;
 	esac
 }
@@ -31,7 +32,7 @@ allowed()
 # Single headers beyond that: the plain structure of results, and the runtime's word for "stop".
 beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h '
 
-for dir in base net onnx spec rt codelets graph bab report cli check; do
+for dir in base net onnx spec rt codelets graph bab report conformance cli check; do
 	may=" $(allowed $dir) "
 	for file in "$dir"/*.[ch] "$dir"/*.inc; do
 		[ -f "$file" ] || continue

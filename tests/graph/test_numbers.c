@@ -369,7 +369,10 @@ static void draw_rows(void)
 				index[m] = j;
 				coef[m++] = r == 0 ? 1 : r == 1 ? (below(2) ? 1 : -1) : uniform(-1, 1);
 			}
-		s->row[r] = (struct bpg_question_row){ .n = m, .index = index, .coef = coef, .offset = r == 2 ? uniform(-1, 1) : 0 };
+		double *err = get(n, sizeof *err);
+		for (int t = 0; t < m && r == 3; t++)   /* decimals that no double holds */
+			err[t] = fabs(coef[t]) * uniform(0, 0x1p-52);
+		s->row[r] = (struct bpg_question_row){ .n = m, .index = index, .coef = coef, .coef_err = r == 3 ? err : NULL, .offset = r == 2 ? uniform(-1, 1) : 0 };
 	}
 }
 
@@ -397,17 +400,18 @@ static void check_point(const struct outcome *o, const struct bpg_bound_options 
 	}
 	for (int k = 0; k < ROWS; k++) {
 		const struct bpg_question_row *q = &s->row[k];
-		quad y = q->offset, size = qabs(y);
+		quad y = q->offset, size = qabs(y), any = 0;
 		double e = 0;
 		for (int t = 0; t < q->n; t++) {
 			int i;
 			const struct node *v = out_of(q->index[t], &i);
 			y += q->coef[t] * v->x[i];
+			any += q->coef_err ? q->coef_err[t] * qabs(v->x[i]) : 0;
 			size += qabs(q->coef[t] * v->x[i]);
 			e += fabs(q->coef[t]) * v->err[i];
 		}
 		e += (double)size * tiny;
-		REQUIRE(o->lower[k] <= y + e && o->upper[k] >= y - e, WHERE "row %d: %.17g is outside [%.17g, %.17g] by %.3g of %.3g", ARGS, k,
+		REQUIRE(o->lower[k] <= y - any + e && o->upper[k] >= y + any - e, WHERE "row %d: %.17g is outside [%.17g, %.17g] by %.3g of %.3g", ARGS, k,
 		        (double)y, o->lower[k],
 		        o->upper[k], (double)(y < o->lower[k] ? o->lower[k] - y : y - o->upper[k]), (double)size);
 	}
@@ -474,14 +478,147 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* ---- networks that once had a wrong bound ---- */
+
+static struct bpg_ctx *ctx;
+static struct bpg_rt *rt;
+static struct build b;
+static struct outcome out;
+
+static void setup(void)
+{
+	start(&ctx, &rt);
+	build_start(&b, 1);
+}
+
+static void teardown(void)
+{
+	outcome_fini(&out);
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+
+/* Bounds of tensor `node` by rows in float. */
+static const struct bpg_model_node *bounds_of(int node, const struct bpg_region *g)
+{
+	static struct bpg_net *net;
+	struct bpg_bound_options o = outcome_options(BPG_METHOD_CROWN, false);
+
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!outcome_run(&out, ctx, rt, net, g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	return outcome_node(&out, b.t[node].name);
+}
+
+#define FIELD(v, f) bpg_field(v, BPG_##f)
+
+/* A function of a fixed number is known up to its error only: no column may be missing then. */
+START_TEST(test_function_of_a_point)
+{
+	double lo[8], up[8];
+	struct bpg_region g = { .n = 8, .lo = lo, .up = up };
+
+	for (int i = 0; i < 8; i++)
+		lo[i] = 0.1 * (i + 1), up[i] = lo[i] + (i == 7);
+	int x = build_vector(&b, 8), y = build_unary(&b, "Sigmoid", _i ? build_unary(&b, "Relu", x) : x);
+	build_output(&b, build_dense(&b, y, 1, NULL, NULL));
+	const struct bpg_model_node *v = bounds_of(y, &g);
+	for (int i = 0; i < 8; i++)
+		ck_assert(FIELD(v, LOWER)[i] < FIELD(v, UPPER)[i] && v->columns.slot[i] >= 0);
+}
+END_TEST
+
+/* Sums of 256 products overflow to both infinities: nothing is known, and not 0. */
+START_TEST(test_overflow_on_ball)
+{
+	static float W[512], V[512], zero[512];
+	struct bpg_region g = { .norm = _i ? BPG_NORM_2 : BPG_NORM_1, .ball = true, .n = 1, .lo = (double[]){ -1 }, .up = (double[]){ 1 },
+		                .center = (double[]){ 0 }, .radius = 1 };
+
+	for (int i = 0; i < 512; i++)
+		W[i] = i < 256 ? 3e38f : -1.5e38f, V[i] = 3e38f;
+	int z = build_dense(&b, build_dense(&b, build_vector(&b, 1), 512, W, zero), 1, V, zero);
+	build_output(&b, build_unary(&b, "Relu", z));
+	const struct bpg_model_node *v = bounds_of(z, &g);
+	quad most = 256 * ((quad)W[0] + W[256]) * V[0];
+	ck_assert(FIELD(v, LOWER)[0] <= -most && FIELD(v, UPPER)[0] >= most);
+}
+END_TEST
+
+/* A weight of 0 ends what is unbounded. */
+START_TEST(test_unbounded_times_zero)
+{
+	struct bpg_region g = { .n = 2, .lo = (double[]){ 0, 0 }, .up = (double[]){ INFINITY, 1 } };
+	int z = build_dense(&b, build_vector(&b, 2), 2, (float[]){ 0, 1, 1, 1 }, (float[]){ 1, 1 });
+
+	build_output(&b, build_unary(&b, "Relu", z));
+	const struct bpg_model_node *v = bounds_of(z, &g);
+	ck_assert(FIELD(v, LOWER)[0] <= 1 && FIELD(v, UPPER)[0] >= 2 && FIELD(v, UPPER)[0] < 2.001 && FIELD(v, UPPER)[1] == INFINITY);
+}
+END_TEST
+
+/* x * (1/3) and x + (1/3), as a matrix, a scale, a shift, a bias, a convolution; the network means a third. */
+START_TEST(test_folded)
+{
+	struct bpg_region g = { .n = 1, .lo = (double[]){ 1 }, .up = (double[]){ 1 } };
+	static const float one[] = { 1 }, three[] = { 3 }, zero[] = { 0 };
+	int64_t dim[4] = { 1, 1, 1, 1 };
+	int rank = _i == 0 ? 2 : _i == 4 ? 4 : 1, x = _i == 4 ? build_input(&b, 4, dim) : build_vector(&b, 1);
+	char reads[64];
+
+	snprintf(reads, sizeof reads, "%s ", build_constant(&b, rank, dim, one));
+	strcat(reads, build_constant(&b, rank, dim, three));
+	const char *third = b.t[build_add(&b, build_node(&b, "Div", reads), rank, dim)].name;
+	/* Through a reshape, which keeps the error. */
+	snprintf(reads, sizeof reads, "%s", third);
+	third = b.t[build_add(&b, build_node(&b, "Neg", reads), rank, dim)].name;
+	if (_i == 3)
+		snprintf(reads, sizeof reads, "%s %s %s", b.t[x].name, build_constant(&b, 2, dim, zero), third);
+	else
+		snprintf(reads, sizeof reads, "%s %s", b.t[x].name, third);
+	static const char *const op[] = { "MatMul", "Mul", "Add", "Gemm", "Conv" };
+	int y = build_add(&b, build_node(&b, op[_i], reads), _i == 4 ? 4 : 2, dim);
+	build_output(&b, build_unary(&b, "Relu", y));
+	build_output(&b, y);
+	const struct bpg_model_node *v = bounds_of(y, &g);
+	quad meant = _i == 2 ? 1 - (quad)1 / 3 : -(quad)1 / 3;
+	ck_assert(FIELD(v, LOWER)[0] <= meant && FIELD(v, UPPER)[0] >= meant);
+	ck_assert(out.lower[1] <= meant && out.upper[1] >= meant && out.upper[1] - out.lower[1] < 1e-6);
+}
+END_TEST
+
+/* Functions take their parameters as they are: one that was rounded is refused. */
+START_TEST(test_folded_parameter)
+{
+	struct bpg_net *net;
+	char reads[64];
+	int x = build_vector(&b, 1);
+
+	snprintf(reads, sizeof reads, "%s ", build_constant(&b, 0, NULL, (float[]){ -1 }));
+	strcat(reads, build_constant(&b, 0, NULL, (float[]){ 3 }));
+	int third = build_add(&b, build_node(&b, "Div", reads), 0, NULL);
+	snprintf(reads, sizeof reads, "%s %s", b.t[x].name, b.t[third].name);
+	build_output(&b, build_add(&b, build_node(&b, "Clip", reads), 2, (int64_t[]){ 1, 1 }));
+	ck_assert_int_eq(build_net(&b, ctx, &net), BPG_EUNSUPPORTED);
+	REQUIRE(strstr(bpg_ctx_message(ctx), "not exact"), "%s", bpg_ctx_message(ctx));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("numbers");
-	TCase *t = tcase_create("random networks");
+	TCase *t = tcase_create("random networks"), *once = tcase_create("once wrong");
 
 	tcase_set_timeout(t, 3000);
 	tcase_add_test(t, test_random);
 	suite_add_tcase(suite, t);
+	tcase_add_checked_fixture(once, setup, teardown);
+	tcase_set_timeout(once, 60);
+	tcase_add_loop_test(once, test_function_of_a_point, 0, 2);
+	tcase_add_loop_test(once, test_overflow_on_ball, 0, 2);
+	tcase_add_test(once, test_unbounded_times_zero);
+	tcase_add_loop_test(once, test_folded, 0, 5);
+	tcase_add_test(once, test_folded_parameter);
+	suite_add_tcase(suite, once);
 	SRunner *r = srunner_create(suite);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

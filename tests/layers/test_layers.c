@@ -831,7 +831,7 @@ END_TEST
 static bool is_found(const struct bpg_layer *layer, const char *op)
 {
 	int times = 0;
-	for (const struct bpg_layer *y = bpg_layer_find("", op); y; y = bpg_layer_next(y, op))
+	for (const struct bpg_layer *y = strncmp(op, "bpgraph:", 8) ? bpg_layer_find("", op) : bpg_layer_internal(op); y; y = bpg_layer_next(y, op))
 		times += y == layer;
 	return times == 1;
 }

@@ -461,7 +461,7 @@ START_TEST(test_unsupported)
 	ow_add_node(&g, ow_node("Bar", "", "b", "Y"));
 	must_fail(load_graph(&g, 13), BPG_EUNSUPPORTED,
 	          "3 nodes use operators outside the supported set: node 'first' (Foo), "
-	          "node 'Relu_1' (com.example.Relu), node 'Bar_2' (Bar)");
+	          "node 'Relu_1' (com.example::Relu), node 'Bar_2' (Bar)");
 
 	/* A description does not mind. */
 	char *text = NULL;
@@ -470,8 +470,37 @@ START_TEST(test_unsupported)
 	ck_assert_int_eq(bpg_onnx_describe(ctx, path, f), BPG_OK);
 	fclose(f);
 	ck_assert_ptr_nonnull(strstr(text, "unsupported Foo: 'first'"));
-	ck_assert_ptr_nonnull(strstr(text, "unsupported com.example.Relu: 'Relu_1'"));
+	ck_assert_ptr_nonnull(strstr(text, "unsupported com.example::Relu: 'Relu_1'"));
 	free(text);
+}
+END_TEST
+
+/* What passes of ours name, operators and attributes that state what was proved, a file cannot. */
+START_TEST(test_internal_names)
+{
+	static const char *const op[] = { "ConstantValue", "bpgraph:ConstantValue", "bpgraph::ConstantValue" };
+	const float c[] = { 1, 2, 3, 4 };
+	for (size_t i = 0; i < 2 * BPG_LEN(op); i++) {
+		struct ow g = four_in_four_out(), node = ow_node(op[i / 2], "", "c", "Y");
+		ow_add_tensor(&g, ow_floats("c", 2, four, c));
+		if (i & 1)
+			ow_string(&node, 7, "bpgraph");
+		ow_add_node(&g, node);
+		must_fail(load_graph(&g, 13), BPG_EUNSUPPORTED, "outside the supported set");
+	}
+	const double x[] = { -1, 0, 0.5, 3 };
+	double y[2][4];
+	for (int i = 0; i < 2; i++) {
+		struct ow g = four_in_four_out(), node = ow_node("Gelu", "", "X", "Y");
+		if (i) {
+			ow_attr_float(&node, "bpg_scale", 2);
+			ow_attr_float(&node, "bpg_divisor", 1);
+		}
+		ow_add_node(&g, node);
+		must_load(&g, 20);
+		ck_assert_int_eq(bpg_net_output(ctx, net, x, y[i]), BPG_OK);
+	}
+	ck_assert_mem_eq(y[0], y[1], sizeof y[0]);
 }
 END_TEST
 
@@ -826,6 +855,7 @@ int main(void)
 	tcase_add_test(t, test_only_what_is_needed);
 	tcase_add_test(t, test_several_outputs);
 	tcase_add_test(t, test_unsupported);
+	tcase_add_test(t, test_internal_names);
 	tcase_add_test(t, test_operator_sets);
 	tcase_add_test(t, test_broken_graphs);
 	tcase_add_test(t, test_long_chain);

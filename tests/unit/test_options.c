@@ -29,7 +29,7 @@ static enum bpg_status set(const char *name, const char *value)
 
 static void refused(const char *name, const char *value, const char *part)
 {
-	ck_assert_msg(set(name, value) != BPG_OK, "--%s=%s was taken", name, value);
+	ck_assert_msg(set(name, value) != BPG_OK, "--%s=%s was taken", name, value ? value : "(null)");
 	ck_assert_msg(strstr(bpg_ctx_message(ctx), part) != NULL, "'%s' lacks '%s'", bpg_ctx_message(ctx), part);
 }
 
@@ -122,6 +122,8 @@ START_TEST(test_flags)
 	ck_assert_int_eq(set("layer-bounds", "0"), BPG_OK);
 	ck_assert(!o.layer_bounds);
 	refused("quiet", "maybe", "on or off");
+	refused("quiet", NULL, "give on or off");
+	refused("timeout", NULL, "--timeout has no value");
 }
 END_TEST
 

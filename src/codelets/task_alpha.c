@@ -1,0 +1,370 @@
+/* task_alpha.c - see task_alpha.h. */
+#include "codelets/task_alpha.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+
+#define LANES_DO for (int e = 0; e < BPG_LANES; e++)
+
+/* ---- the relaxation with free slopes ---- */
+
+#define REAL float
+#define REAL_ABS fabsf
+#define NAME(x) x##_f32
+#include "codelets/alpha_rows.inc"
+#undef REAL
+#undef REAL_ABS
+#undef NAME
+#define REAL double
+#define REAL_ABS fabs
+#define NAME(x) x##_f64
+#include "codelets/alpha_rows.inc"
+#undef REAL
+#undef REAL_ABS
+#undef NAME
+
+void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_alpha *a = arg;
+	int64_t places = bpg_columns_places(a->hop->out);
+	const double *slope = (const double *)buffer[0] + BPG_SLOPE_LO * places;
+	float *alpha = buffer[1];
+
+	(void)rt;
+	for (int q = 0; q < a->tile.strips; q++)
+		for (int64_t j = 0; j < a->at.count; j++) {
+			float s = (float)slope[a->at.place[j]];
+			LANES_DO *alpha++ = s;
+		}
+	memset(buffer[2], 0, (size_t)(2 * a->tile.strips * a->at.count * BPG_LANES) * sizeof(float));
+}
+
+/* Canonical place of a column of the tile, and how many columns from there are consecutive places. */
+static int64_t place_of(const struct bpg_columns *k, const struct bpg_window *w, int64_t column, int64_t *run)
+{
+	if (!k->grid) {
+		*run = k->count - column;
+		return column;
+	}
+	int64_t row = (int64_t)(w->up[1] - w->lo[1]) * k->channels, y = column / row;
+	*run = row - column % row;
+	return ((w->lo[0] + y) * k->size[1] + w->lo[1]) * k->channels + column % row;
+}
+
+void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_alpha *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	int64_t columns = bpg_columns_in(k, &a->tile.window), places = bpg_columns_places(k), rows = (int64_t)a->tile.strips * BPG_LANES;
+	const double *planes = buffer[0];
+	double *state = buffer[2];
+
+	(void)rt;
+	for (int q = 0; q < a->tile.strips; q++) {
+		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES, sum[BPG_LANES] = { 0 };
+		const float *alpha = (const float *)buffer[3] + q * a->at.count * BPG_LANES;
+		float *kept = (float *)buffer[4] + q * a->at.count * BPG_LANES;
+		int64_t next = 0;
+
+		for (int64_t c = 0; c < columns;) {
+			int64_t run, at = place_of(k, &a->tile.window, c, &run);
+			size_t lane = BPG_LANES * (a->tile.wide ? sizeof(double) : sizeof(float));
+			void *x = (char *)buffer[1] + (size_t)(q * columns + c) * lane;
+			bool chosen = next < a->at.count && a->at.column[next] == c;
+
+			if (chosen && !a->free) {
+				LANES_DO kept[e] = a->tile.wide ? (float)((double *)x)[e] : ((float *)x)[e];
+				bpg_relax_columns(a->tile.wide, x, 1, planes, places, at, a->slack, sum, slack);
+				alpha += BPG_LANES, kept += BPG_LANES, next++, c++;
+				continue;
+			}
+			if (chosen) {
+				if (a->tile.wide)
+					relax_choice_f64(x, planes, places, at, alpha, kept, sum, slack);
+				else
+					relax_choice_f32(x, planes, places, at, alpha, kept, sum, slack);
+				alpha += BPG_LANES, kept += BPG_LANES, next++, c++;
+				continue;
+			}
+			int64_t n = next < a->at.count ? BPG_MIN(run, a->at.column[next] - c) : run;
+			bpg_relax_columns(a->tile.wide, x, n, planes, places, at, a->slack, sum, slack);
+			c += n;
+		}
+		LANES_DO p[e] += sum[e];
+		if (a->slack)
+			LANES_DO slack[e] += 8 * BPG_U64 * fabs(p[e]) + a->under + (double)columns * 0x1p-140;
+		else
+			LANES_DO slack[e] = 0;
+	}
+}
+
+/* ---- Adam, and the chosen lines ---- */
+
+CLONES static void step_column(float *restrict z, const float *restrict kept, float *restrict alpha, float *restrict m, float *restrict v,
+                               float c, float d, float up_slope, float up_old, float rate, float bias1, float bias2)
+{
+	LANES_DO {
+		float at = z[e] + c, k = kept[e], g = k > 0 ? k * at : 0, al = alpha[e];
+		float line = k >= 0 ? al * at - d : up_slope * z[e] + up_old;
+		float mm = 0.9f * m[e] + 0.1f * g, vv = 0.999f * v[e] + 0.001f * g * g;
+
+		m[e] = mm;
+		v[e] = vv;
+		al += rate * (mm * bias1) / (__builtin_sqrtf(vv * bias2) + 1e-8f);
+		al = al < 0 ? 0 : al;
+		alpha[e] = al > 1 ? 1 : al;
+		z[e] = line;
+	}
+}
+
+void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_alpha *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	int64_t columns = bpg_columns_in(k, &a->tile.window), places = bpg_columns_places(k), n = a->tile.strips * a->at.count * BPG_LANES;
+	const double *f = buffer[0], *x = buffer[1];
+
+	(void)rt;
+	for (int q = 0; q < a->tile.strips; q++) {
+		int64_t next = 0, base = q * a->at.count * BPG_LANES;
+		for (int64_t c = 0; c < columns; c++) {
+			int64_t run, at = place_of(k, &a->tile.window, c, &run);
+			float *z = (float *)buffer[2] + (q * columns + c) * BPG_LANES;
+			float s = (float)f[BPG_SLOPE_UP * places + at], old = (float)f[BPG_TIMES_OLD_UP * places + at];
+
+			if (next < a->at.count && a->at.column[next] == c) {
+				double centre = x[BPG_CENTRE * k->n + bpg_columns_element(k, at)], d = -f[BPG_TIMES_OLD_LO * places + at];
+				int64_t i = base + next++ * BPG_LANES;
+				if (!a->free) {
+					const float *kept = (const float *)buffer[3] + i, sl = (float)f[BPG_SLOPE_LO * places + at], ol = (float)f[BPG_TIMES_OLD_LO * places + at];
+					LANES_DO z[e] = kept[e] >= 0 ? sl * z[e] + ol : s * z[e] + old;
+					continue;
+				}
+				step_column(z, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, (float *)buffer[5] + n + i,
+				            (float)centre, (float)d, s, old, (float)a->rate, (float)a->bias1, (float)a->bias2);
+				continue;
+			}
+			/* One line. */
+			LANES_DO z[e] = s * z[e] + old;
+		}
+	}
+}
+
+/* ---- where the bound is attained ---- */
+
+void bpg_task_corner(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_corner *a = arg;
+	const struct bpg_columns *k = a->hop->out;
+	const double *radius = (const double *)buffer[0] + BPG_RADIUS * k->n, *state = buffer[2];
+	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
+	float *z = buffer[3];
+
+	(void)rt;
+	for (int q = 0; q < a->tile.strips; q++) {
+		const double *box = state + BPG_BOX * rows + q * BPG_LANES, *ball = state + BPG_BALL * rows + q * BPG_LANES;
+		bool on_ball[BPG_LANES];
+		double scale[BPG_LANES];
+
+		LANES_DO {
+			double far = a->norm == 2 ? sqrt(ball[e]) : ball[e];
+			on_ball[e] = a->norm && far * a->radius < box[e];
+			scale[e] = on_ball[e] && far > 0 ? a->radius / far : 0;
+		}
+		for (int64_t c = 0; c < columns; c++, z += BPG_LANES) {
+			int64_t run, i = bpg_columns_element(k, place_of(k, &a->tile.window, c, &run));
+			int64_t at = (q * columns + c) * BPG_LANES;
+			LANES_DO {
+				double v = a->tile.wide ? ((const double *)buffer[1])[at + e] : (double)((const float *)buffer[1])[at + e];
+				if (!on_ball[e])
+					z[e] = (float)(v > 0 ? -radius[i] : v < 0 ? radius[i] : 0);
+				else if (a->norm == 2)
+					z[e] = (float)(-v * scale[e]);
+				else
+					z[e] = (float)(fabs(v) >= ball[e] ? (v > 0 ? -a->radius : a->radius) : 0);
+			}
+		}
+	}
+}
+
+/* ---- forward through linear nodes ---- */
+
+void bpg_task_forward_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_forward *a = arg;
+	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]), chunk = 128;
+	const float *W = buffer[0];
+	float *tail = NULL; /* the last group, filled up with zeros */
+	int64_t whole = (a->c1 - a->c0) / BPG_GROUP * BPG_GROUP, rest = a->c1 - a->c0 - whole;
+
+	if (rest) {
+		tail = bpg_calloc((size_t)(a->from.strips * BPG_GROUP * BPG_LANES), sizeof *tail);
+		if (!tail) {
+			bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a tile");
+			return;
+		}
+		for (int q = 0; q < a->from.strips; q++)
+			memcpy(tail + q * BPG_GROUP * BPG_LANES, (const float *)buffer[1] + (q * N + a->c0 + whole) * BPG_LANES, (size_t)(rest * BPG_LANES) * sizeof *tail);
+	}
+	/* Two strips, a chunk of outputs: they stay in the first-level cache while all columns pass. */
+	for (int q = 0; q < a->from.strips; q += 2)
+		for (int64_t o = 0; o < K; o += chunk) {
+			int strips = BPG_MIN(2, a->from.strips - q);
+			int64_t n = BPG_MIN(chunk, K - o);
+			float *z = (float *)buffer[2] + (q * K + o) * BPG_LANES;
+			const float *h = (const float *)buffer[1] + (q * N + a->c0) * BPG_LANES;
+
+			for (int64_t c = 0; c < whole; c += BPG_GROUP)
+				bpg_adjoint_f32(strips, h + c * BPG_LANES, N * BPG_LANES, W + (c / BPG_GROUP * K + o) * BPG_GROUP, n, z, K * BPG_LANES, !a->first || c > 0);
+			if (rest)
+				bpg_adjoint_f32(strips, tail + q * BPG_GROUP * BPG_LANES, BPG_GROUP * BPG_LANES, W + (whole / BPG_GROUP * K + o) * BPG_GROUP, n, z,
+				                K * BPG_LANES, !a->first || whole > 0);
+			for (int e = 0; a->first && a->c0 >= a->c1 && e < strips; e++)
+				memset(z + e * K * BPG_LANES, 0, (size_t)(n * BPG_LANES) * sizeof *z);
+		}
+	free(tail);
+}
+
+/* Per group of 8 output channels: taps x input channels of the group x 8. */
+void bpg_task_pack_conv_forward(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_pack *a = arg;
+	const struct bpg_conv *v = &a->hop->conv;
+	const float *w = bpg_const_pin_f32(v->weight);
+	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
+	float *to = buffer[0];
+
+	if (!w) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the kernel of a convolution");
+		return;
+	}
+	for (int64_t g = 0; g < v->groups; g++)
+		for (int64_t b = 0; b < ocg; b += BPG_GROUP)
+			for (int64_t t = 0; t < taps; t++)
+				for (int64_t ic = 0; ic < icg; ic++)
+					for (int64_t j = 0; j < BPG_GROUP; j++, to++)
+						*to = b + j >= ocg ? 0
+						      : w[(g * ocg + b + j) * v->w_stride[0] + ic * v->w_stride[1] + t / v->kernel[1] * v->w_stride[2]
+						          + t % v->kernel[1] * v->w_stride[3]];
+}
+
+void bpg_task_forward_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_forward *a = arg;
+	const struct bpg_conv *v = &a->hop->conv;
+	const struct bpg_window *f = &a->from.window, *t = &a->to.window;
+	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
+	int64_t from = bpg_columns_in(a->hop->in[0], f) * BPG_LANES, to = bpg_columns_in(a->hop->out, t) * BPG_LANES, groups8 = (ocg + BPG_GROUP - 1) / BPG_GROUP;
+	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
+
+	if (!run) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
+		return;
+	}
+	float *C = buffer[2];
+	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
+		for (int64_t x = t->lo[1]; x < t->up[1]; x++, C += v->out_channels * BPG_LANES) {
+			int runs = 0;
+			for (int64_t k = 0; k < taps; k++) {
+				int64_t iy = y * v->stride[0] - v->pad[0] + k / v->kernel[1] * v->dilation[0];
+				int64_t ix = x * v->stride[1] - v->pad[1] + k % v->kernel[1] * v->dilation[1];
+				if (iy < f->lo[0] || iy >= f->up[0] || ix < f->lo[1] || ix >= f->up[1])
+					continue;
+				run[runs++] = (struct bpg_run){ ((iy - f->lo[0]) * (f->up[1] - f->lo[1]) + ix - f->lo[1]) * v->in_channels, k * icg, (int)icg };
+			}
+			for (int64_t g = 0; g < v->groups; g++)
+				for (int64_t b = 0; b < groups8; b++)
+					bpg_product_f32(a->from.strips, (const float *)buffer[1] + g * icg * BPG_LANES, from, run, runs,
+					                (const float *)buffer[0] + (g * groups8 + b) * taps * icg * BPG_GROUP,
+					                C + (g * ocg + b * BPG_GROUP) * BPG_LANES, to, (int)BPG_MIN(ocg - b * BPG_GROUP, (int64_t)BPG_GROUP), false, NULL);
+		}
+	free(run);
+}
+
+void bpg_task_forward_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_forward *a = arg;
+	const struct bpg_columns *k = a->hop->out, *d = a->hop->in[a->k];
+	const struct bpg_sparse *s = a->hop->terms;
+	int64_t oc = bpg_columns_in(k, &a->to.window), ic = bpg_columns_in(d, &a->from.window);
+
+	(void)rt;
+	for (int64_t c = 0; c < oc; c++) {
+		int64_t run, i = bpg_columns_element(k, place_of(k, &a->to.window, c, &run));
+		for (int q = 0; q < a->from.strips; q++) {
+			float *z = (float *)buffer[1] + (q * oc + c) * BPG_LANES, sum[BPG_LANES];
+			LANES_DO sum[e] = a->first ? 0 : z[e];
+			for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+				if (s->operand[t] != a->hop->operand[a->k])
+					continue;
+				int64_t j = bpg_columns_column(d, &a->from.window, bpg_columns_place(d, s->index[t]));
+				if (j < 0)
+					continue;
+				const float *x = (const float *)buffer[0] + (q * ic + j) * BPG_LANES, w = s->coef[t];
+				LANES_DO sum[e] += w * x[e];
+			}
+			LANES_DO z[e] = sum[e];
+		}
+	}
+}
+
+/* What plane b of element i is at the reference values, less the node's own. */
+static double plane_at(const struct bpg_hop *h, int b, int64_t i, void *const *bounds, const double *own)
+{
+	const struct bpg_sparse *s = b ? h->upper : h->lower;
+	double at = s->bias[i] - own[BPG_CENTRE * h->out->n + i];
+
+	for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+		int in = 0;
+		while (h->operand[in] != s->operand[t])
+			in++;
+		at += s->coef[t] * ((const double *)bounds[in])[BPG_CENTRE * h->in[in]->n + s->index[t]];
+	}
+	return at;
+}
+
+void bpg_task_forward_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_forward *a = arg;
+	const struct bpg_hop *h = a->hop;
+	const struct bpg_columns *k = h->out, *d = h->in[a->k];
+	int64_t oc = bpg_columns_in(k, &a->to.window), ic = bpg_columns_in(d, &a->from.window);
+	const float *in = buffer[2 + h->nin];
+	float *out = buffer[3 + h->nin];
+
+	(void)rt;
+	for (int64_t c = 0; c < oc; c++) {
+		int64_t run, i = bpg_columns_element(k, place_of(k, &a->to.window, c, &run));
+		double at[2] = { a->first ? plane_at(h, 0, i, buffer + 1, buffer[0]) : 0, a->first ? plane_at(h, 1, i, buffer + 1, buffer[0]) : 0 };
+
+		for (int q = 0; q < a->from.strips; q++) {
+			float *z = out + (q * oc + c) * BPG_LANES, sum[2][BPG_LANES];
+			int64_t own = (q * oc + c) * BPG_LANES;
+
+			for (int b = 0; b < 2; b++) {
+				const struct bpg_sparse *s = b ? h->upper : h->lower;
+				LANES_DO sum[b][e] = a->first ? (float)at[b] : z[e];
+				for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+					if (s->operand[t] != h->operand[a->k])
+						continue;
+					int64_t j = bpg_columns_column(d, &a->from.window, bpg_columns_place(d, s->index[t]));
+					if (j < 0)
+						continue;
+					const float *x = in + (q * ic + j) * BPG_LANES, w = s->coef[t];
+					LANES_DO sum[b][e] += w * x[e];
+				}
+			}
+			LANES_DO {
+				double v = a->to.wide ? ((const double *)buffer[1 + h->nin])[own + e] : (double)((const float *)buffer[1 + h->nin])[own + e];
+				z[e] = v >= 0 ? sum[0][e] : sum[1][e];
+			}
+		}
+	}
+}

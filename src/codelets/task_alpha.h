@@ -1,0 +1,66 @@
+/* task_alpha.h - optimising slopes: the relaxation with a slope for each row and neuron, and the forward chain that gives
+ * its gradient (design: the bound of a row is attained at a point of the region; sent forward through the chosen lines it
+ * meets every nonlinear node, and there d bound / d slope = coefficient * value).
+ *
+ * Points are carried as deviations from the reference values, in float: a wrong gradient costs tightness, never
+ * soundness. Layout as tiles: strips of 16 rows. */
+#ifndef BPG_TASK_ALPHA_H
+#define BPG_TASK_ALPHA_H
+
+#include "codelets/tasks.h"
+
+/* The columns of a tile at one unary node that have a slope to choose. Arrays of parameters are [strips][count][16]. */
+struct bpg_alpha_columns {
+	int64_t count;
+	const int32_t *column, *place; /* [count] rising */
+};
+
+struct bpg_arg_alpha {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile tile;
+	struct bpg_alpha_columns at;
+	bool free;                /* the lower slope may be anything in [0,1]; else the layer's planes stay */
+	bool slack;
+	double under;             /* relax_alpha: as in bpg_arg_relax */
+	double rate, bias1, bias2; /* step: learning rate, 1/(1-beta1^t), 1/(1-beta2^t) of Adam */
+};
+
+/* alpha := the layer's own slope; moments := 0. buffers: planes (read), alpha, moments (write, 2 arrays in one). */
+bpg_task_fn bpg_task_alpha_start;
+/* relax in place with slopes alpha for coefficients >= 0; keeps the coefficients that met a choice.
+ * buffers: planes (read), tile (rw), state (rw), alpha (read), kept (write). */
+bpg_task_fn bpg_task_relax_alpha;
+/* One Adam step uphill and the projection to [0,1]; then the point goes on through the chosen lines, in place.
+ * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw). */
+bpg_task_fn bpg_task_alpha_step;
+
+/* Where the bound is attained. buffers: bounds of the input, tile over it, state (read), point (write). */
+struct bpg_arg_corner {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile tile;
+	int norm;                 /* of the region: 0 box, 1, 2 ball */
+	double radius;
+};
+bpg_task_fn bpg_task_corner;
+
+/* Points over the input of a node to points over its output. */
+struct bpg_arg_forward {
+	const struct bpg_hop *hop;
+	int k;                    /* operand */
+	struct bpg_view_tile from, to; /* input, output */
+	int64_t c0, c1;           /* dense: input columns of the panel */
+	bool first;               /* the output is written, else added to */
+};
+/* buffers: panel as packed for the backward product (read), point in (read), point out (write / rw). */
+bpg_task_fn bpg_task_forward_dense;
+/* buffers: kernel packed by bpg_task_pack_conv_forward (read), point in (read), point out (write). */
+bpg_task_fn bpg_task_forward_conv;
+bpg_task_fn bpg_task_pack_conv_forward;
+/* Linear terms. buffers: point in (read), point out (write / rw). */
+bpg_task_fn bpg_task_forward_map;
+/* Planes, chosen by the sign of the coefficients. buffers: bounds of v, bounds of each input (read), tile over v (read), point
+ * over input k (read), point out (write / rw). */
+bpg_task_fn bpg_task_forward_planes;
+/* Copy between windows. buffers: point in (read), point out (write). */
+
+#endif

@@ -1,0 +1,258 @@
+/* plan_alpha.c - the steps of alpha-CROWN: slopes of every tile, kept coefficients, the forward chain (see task_alpha.h).
+ *
+ * Each row optimises its own bound: rows never mix, so a tile's slopes, moments and points are its own and are freed with
+ * it. A pass is a backward walk with the slopes and, but for the last, a forward chain that steps them. */
+#include <stdlib.h>
+
+#include "graph/plan_internal.h"
+
+/* Of one tile at one node; -1: none. */
+struct slot {
+	int alpha, moments, kept; /* UNARY with columns that have two planes */
+	int rows;                 /* coefficients kept whole: inputs, sparse planes */
+	int point, readers;       /* forward chain */
+	struct bpg_alpha_columns at;
+};
+
+struct alpha_plan {
+	struct slot *slot;        /* [tiles][nodes] */
+	bool *need;               /* [nodes] the forward chain passes here */
+};
+
+#define SLOT(t, v) (x->alpha->slot[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+
+static bool has_choices(const struct bpg_hop *h)
+{
+	return h->kind == BPG_HOP_UNARY;
+}
+
+/* Columns of the tile with two planes at node v. LIST: the first ones, the same for all tiles. */
+static bool find_columns(struct writer *x, const struct bpg_model_node *v, const struct bpg_window *w, struct slot *s)
+{
+	const struct bpg_columns *k = &v->columns;
+	int64_t columns = bpg_columns_in(k, w), n = 0;
+	int32_t *column = malloc((size_t)(columns + 1) * sizeof *column), *place = malloc((size_t)(columns + 1) * sizeof *place);
+
+	if (!column || !place) {
+		free(column);
+		free(place);
+		x->st = bpg_nomem(x->ctx, "the slopes of a tile");
+		return false;
+	}
+	int64_t width = w->up[1] - w->lo[1];
+	for (int64_t c = 0; c < columns; c++) {
+		int64_t at = c;
+		if (k->grid) {
+			int64_t p = c / k->channels;
+			at = ((w->lo[0] + p / width) * k->size[1] + w->lo[1] + p % width) * k->channels + c % k->channels;
+		}
+		if (!v->choice[at])
+			continue;
+		column[n] = (int32_t)c;
+		place[n++] = (int32_t)at;
+	}
+	s->at = (struct bpg_alpha_columns){ n, column, place };
+	return true;
+}
+
+static int params(struct writer *x, int tile, int node, int arrays)
+{
+	int b = bpg_plan_buffer(x, tile, node);
+
+	if (b < 0)
+		return -1;
+	struct bpg_buffer *f = &x->w->buffer[b];
+	const struct bpg_tile *t = &x->s->tile[tile];
+	size_t bytes = (size_t)(arrays * t->strips * BPG_LANES) * (size_t)SLOT(tile, node).at.count * sizeof(float);
+	x->live[t->owner] += bytes - f->bytes;
+	x->w->most_bytes[t->owner] = BPG_MAX(x->w->most_bytes[t->owner], x->live[t->owner]);
+	f->bytes = bytes;
+	f->at = SLOT(tile, node).at;
+	return b;
+}
+
+struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
+{
+	struct alpha_plan *a = bpg_calloc(1, sizeof *a);
+	struct bpg_model *m = x->m;
+
+	if (!a || !(a->slot = bpg_calloc((size_t)count * (size_t)m->nodes + 1, sizeof *a->slot)) || !(a->need = bpg_calloc((size_t)m->nodes + 1, 1))) {
+		x->st = bpg_nomem(x->ctx, "the slopes of a wave");
+		return a;
+	}
+	x->alpha = a;
+	for (size_t i = 0; i < (size_t)count * (size_t)m->nodes; i++)
+		a->slot[i] = (struct slot){ -1, -1, -1, -1, -1, 0, { 0, NULL, NULL } };
+	/* Falling: a node is needed by itself or by one that reads it on the walk. */
+	for (int i = 0; i < x->s->cone; i++) {
+		const struct bpg_model_node *v = &m->node[x->s->visit[i]];
+		if (bpg_stage_ends(m, x->s, v->id))
+			continue;
+		a->need[v->id] |= has_choices(&v->hop);
+		for (int k = 0; a->need[v->id] && k < v->hop.nin; k++)
+			a->need[v->src[k]] = true;
+	}
+	for (int t = x->first; !x->st && t < x->first + count; t++)
+		for (int i = 0; !x->st && i < x->s->cone; i++) {
+			const struct bpg_model_node *v = &m->node[x->s->visit[i]];
+			if (!has_choices(&v->hop) || bpg_stage_ends(m, x->s, v->id))
+				continue;
+			struct slot *s = &SLOT(t, v->id);
+			const struct bpg_window *w = &x->window[(size_t)(t - x->first) * (size_t)m->nodes + (size_t)v->id];
+			if (!find_columns(x, v, w, s) || !s->at.count)
+				continue;
+			s->alpha = params(x, t, v->id, 1);
+			s->moments = params(x, t, v->id, 2);
+			s->kept = params(x, t, v->id, 1);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
+		}
+	return a;
+}
+
+void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
+{
+	for (int t = x->first; a && a->slot && t < x->first + count; t++)
+		for (int v = 0; v < x->m->nodes; v++) {
+			struct slot *s = &a->slot[(size_t)(t - x->first) * (size_t)x->m->nodes + (size_t)v];
+			if (s->alpha >= 0) {
+				bpg_plan_free(x, t, v, s->alpha);
+				bpg_plan_free(x, t, v, s->moments);
+				bpg_plan_free(x, t, v, s->kept);
+			}
+			bpg_wave_own(x->w, s->at.column);
+			bpg_wave_own(x->w, s->at.place);
+		}
+	if (a) {
+		free(a->slot);
+		free(a->need);
+	}
+	free(a);
+	x->alpha = NULL;
+}
+
+bool bpg_alpha_relax(struct writer *x, int tile, int node, int buffer)
+{
+	if (!x->alpha || SLOT(tile, node).alpha < 0)
+		return false;
+	const struct slot *s = &SLOT(tile, node);
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_RELAX, node, tile, 0, 0, buffer, -1, 0, { s->alpha, s->moments, s->kept } });
+	return true;
+}
+
+void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer)
+{
+	if (x->alpha)
+		SLOT(tile, node).rows = buffer;
+	else
+		bpg_plan_free(x, tile, node, buffer);
+}
+
+/* ---- forward ---- */
+
+static int point(struct writer *x, int tile, int node)
+{
+	int b = bpg_plan_buffer(x, tile, node);
+
+	if (b < 0)
+		return -1;
+	struct bpg_buffer *f = &x->w->buffer[b];
+	const struct bpg_tile *t = &x->s->tile[tile];
+	f->point = true;
+	if (t->wide) {
+		f->bytes /= 2;
+		x->live[t->owner] -= f->bytes;
+	}
+	return b;
+}
+
+/* One more reader of the point has been served. */
+static void served(struct writer *x, int tile, int node)
+{
+	struct slot *s = &SLOT(tile, node);
+
+	if (--s->readers > 0)
+		return;
+	if (s->point >= 0)
+		bpg_plan_free(x, tile, node, s->point);
+	s->point = -1;
+}
+
+static void forward_node(struct writer *x, int tile, int id, int pass)
+{
+	const struct bpg_model_node *v = &x->m->node[id];
+	struct slot *s = &SLOT(tile, id);
+	int readers = 0;
+
+	for (int i = 0; i < x->s->cone; i++) {
+		const struct bpg_model_node *y = &x->m->node[x->s->visit[i]];
+		for (int k = 0; x->alpha->need[y->id] && !bpg_stage_ends(x->m, x->s, y->id) && k < y->hop.nin; k++)
+			readers += y->src[k] == id;
+	}
+	s->readers = readers;
+	if (bpg_stage_ends(x->m, x->s, id)) {
+		if (x->alpha->need[id] && readers) {
+			s->point = point(x, tile, id);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CORNER, id, tile, 0, 0, s->rows, s->point, 0, { 0 } });
+		}
+		return;
+	}
+	if (v->hop.kind == BPG_HOP_UNARY) {
+		struct slot *in = &SLOT(tile, v->src[0]);
+		if (in->readers > 1) { /* others read the point, too */
+			s->point = point(x, tile, id);
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_COPY, id, tile, 0, 0, in->point, s->point, 0, { 0 } });
+			served(x, tile, v->src[0]);
+		} else {
+			s->point = in->point;
+			in->point = -1;
+			in->readers = 0;
+		}
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_STEP, id, tile, 0, pass, s->point, -1, 0, { s->alpha, s->moments, s->kept } });
+	} else if (v->hop.kind != BPG_HOP_DENSE) {
+		s->point = point(x, tile, id);
+		for (int k = 0; k < v->hop.nin; k++) {
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, 0, k, SLOT(tile, v->src[k]).point, s->point, 0, { s->rows, 0, 0 } });
+			served(x, tile, v->src[k]);
+		}
+	}
+	if (!readers && s->point >= 0) { /* the last node of the chain: its slopes have had their step */
+		bpg_plan_free(x, tile, id, s->point);
+		s->point = -1;
+	}
+}
+
+void bpg_alpha_forward(struct writer *x, int count, int pass)
+{
+	struct bpg_model *m = x->m;
+	int first = x->first;
+	bool last = pass == x->s->iterations;
+
+	for (int i = x->s->cone - 1; !last && !x->st && i >= 0; i--) {
+		int id = x->s->visit[i];
+		const struct bpg_model_node *v = &m->node[id];
+
+		if (!x->alpha->need[id])
+			continue;
+		for (int t = first; !x->st && t < first + count; t++)
+			forward_node(x, t, id, pass);
+		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, x->s, id))
+			continue;
+		for (int t = first; !x->st && t < first + count; t++)
+			SLOT(t, id).point = point(x, t, id);
+		for (int p = 0; p < v->panels; p++)
+			for (int t = first; !x->st && t < first + count; t++)
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, t, p, 0, SLOT(t, v->src[0]).point, SLOT(t, id).point, 0, { 0 } });
+		for (int t = first; !x->st && t < first + count; t++)
+			served(x, t, v->src[0]);
+	}
+	for (int t = first; !x->st && t < first + count; t++)
+		for (int i = 0; i < x->s->cone; i++) {
+			struct slot *s = &SLOT(t, x->s->visit[i]);
+			if (s->rows >= 0)
+				bpg_plan_free(x, t, x->s->visit[i], s->rows);
+			s->rows = -1;
+			if (s->point >= 0)
+				bpg_plan_free(x, t, x->s->visit[i], s->point);
+			s->point = -1;
+		}
+}

@@ -1,0 +1,47 @@
+/* plan_internal.h - writing the steps of a wave; for plan.c and plan_alpha.c. */
+#ifndef BPG_PLAN_INTERNAL_H
+#define BPG_PLAN_INTERNAL_H
+
+#include "graph/plan.h"
+
+struct alpha_plan;
+
+struct writer {
+	struct bpg_ctx *ctx;
+	struct bpg_model *m;
+	const struct bpg_stage *s;
+	struct bpg_wave *w;
+	int first;
+	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
+	int *pending;             /* [tiles][nodes] a second contribution that is not added yet, -1: none */
+	struct bpg_window *window; /* [tiles][nodes] */
+	struct alpha_plan *alpha; /* null: plain CROWN */
+	size_t *live;             /* [owners] */
+	enum bpg_status st;
+};
+
+#define HELD(t, v) (x->held[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+#define PENDING(t, v) (x->pending[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+#define WINDOW(t, v) (x->window[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+
+void bpg_plan_step(struct writer *x, struct bpg_step s);
+/* A new buffer for a tile at a node; -1 after a failure. */
+int bpg_plan_buffer(struct writer *x, int tile, int node);
+void bpg_plan_free(struct writer *x, int tile, int node, int buffer);
+
+/* One backward pass of all tiles, from their starts to their bounds; k: number of the pass. */
+void bpg_plan_backward(struct writer *x, int count, int pass);
+
+/* ---- alpha ---- */
+
+/* Slopes of every tile; null after a failure. */
+struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count);
+void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count);
+/* The relaxation of a unary node with its slopes; false: the node has none. */
+bool bpg_alpha_relax(struct writer *x, int tile, int node, int buffer);
+/* Coefficients over an end of the walk, or over a node with sparse planes, that the forward chain will need. */
+void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer);
+/* The forward chain of all tiles, with a step of every slope. */
+void bpg_alpha_forward(struct writer *x, int count, int pass);
+
+#endif
