@@ -79,32 +79,57 @@ static enum bpg_status question_rows(struct run *x, struct bpg_question_row **ro
 	return BPG_OK;
 }
 
+/* Intervals, before anything that takes long: what a run that is out of time can still say. A failure is that of the run
+ * itself, which comes to it again. */
+static void bound_early(struct run *x, const struct bpg_question_row *row, double *lo, double *up)
+{
+	struct bpg_bound_options o = x->bound;
+	struct bpg_model *m = NULL;
+
+	o.method = BPG_METHOD_IBP;
+	o.progress = NULL;
+	if (bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &o, &m))
+		return;
+	if (bpg_bounds(x->ctx, m, row, x->r->rows, lo, up))
+		for (int64_t i = 0; i < x->r->rows; i++)
+			lo[i] = -INFINITY, up[i] = INFINITY;
+	x->r->tasks += m->steps;
+	bpg_model_free(m);
+}
+
 /* Bounds of the rows of a question without a property. */
 static enum bpg_status bounds(struct run *x)
 {
 	struct bpg_result *r = x->r;
 	struct bpg_model *m = NULL;
 	struct bpg_question_row *row = NULL;
-	double *lo, *up;
+	double *lo, *up, *early_lo, *early_up;
 	enum bpg_status st;
 
 	BPG_TRY(question_rows(x, &row, &r->rows));
 	lo = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *lo);
 	up = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *up);
-	if (!lo || !up)
+	early_lo = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *early_lo);
+	early_up = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *early_up);
+	if (!lo || !up || !early_lo || !early_up)
 		return bpg_nomem(x->ctx, "the result");
 	r->lower = lo;
 	r->upper = up;
 	for (int64_t i = 0; i < r->rows; i++)
-		lo[i] = -INFINITY, up[i] = INFINITY;
+		lo[i] = early_lo[i] = -INFINITY, up[i] = early_up[i] = INFINITY;
+	double start = bpg_now();
+	if (x->deadline > 0 && x->bound.method != BPG_METHOD_IBP)
+		bound_early(x, row, early_lo, early_up);
 	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &x->bound, &m));
 	m->dot = x->dot;
-	double start = bpg_now();
 	st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
 	r->seconds.bound = bpg_now() - start;
 	r->verdict = st == BPG_ECANCELLED ? BPG_VERDICT_TIMEOUT : BPG_VERDICT_BOUNDS;
-	if (st == BPG_ECANCELLED)
+	if (st == BPG_ECANCELLED) {
 		st = BPG_OK;
+		for (int64_t i = 0; i < r->rows; i++)
+			lo[i] = BPG_MAX(lo[i], early_lo[i]), up[i] = BPG_MIN(up[i], early_up[i]);
+	}
 	if (!st)
 		st = bpg_result_fill(x->ctx, r, m, x->o->layer_bounds);
 	bpg_model_free(m);

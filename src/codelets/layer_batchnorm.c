@@ -19,10 +19,13 @@ static void add_errors(const struct bpg_node *v, struct batchnorm *g, int64_t c,
 	double centre = bpg_const_error(v->in[3].value, c), var = bpg_const_error(v->in[4].value, c);
 	if (!(scale > 0) && !(shift > 0) && !(centre > 0) && !(var > 0))
 		return;
-	double part = var / (root * root), more = var == 0 ? scale / root : part <= 0.5 ? 2 * scale / root + 2 * fabs(g->coef[c]) * part : INFINITY;
+	double part = var / (root * root), more = scale / root;
+	if (var > 0)
+		more = part <= 0.5 ? 2 * more + 2 * fabs(g->coef[c]) * part : INFINITY;
 	more = more * (1 + 0x1p-40) + 0x1p-1000;
 	g->coef_err[c] = (g->coef_err[c] + more) * (1 + 0x1p-40);
-	g->bias_err[c] = (g->bias_err[c] + shift + mean * more + centre * (fabs(g->coef[c]) + g->coef_err[c]) + 0x1p-1000) * (1 + 0x1p-40);
+	more = shift + mean * more + centre * (fabs(g->coef[c]) + g->coef_err[c]) + 0x1p-1000;
+	g->bias_err[c] = (g->bias_err[c] + more) * (1 + 0x1p-40);
 }
 
 static enum bpg_status coefficients(const struct bpg_import *im, const struct bpg_node *v, struct batchnorm *g)

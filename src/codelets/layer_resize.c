@@ -4,32 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "codelets/family.h"
+#include "codelets/resize.h"
 
-enum coordinates { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, TF_HALF_PIXEL_FOR_NN };
 enum nearest { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, FLOOR, CEIL, SIMPLE };
 
 struct resize {
 	int64_t *from[BPG_MAX_RANK]; /* [out size] index on the axis of the operand; null: the same */
 };
 
-static enum bpg_status read_name(const struct bpg_import *im, const char *attribute, const char *otherwise,
-                                 const char *const *name, int *which)
-{
-	const char *given = bpg_import_string(im, attribute, otherwise);
-	for (*which = 0; name[*which]; ++*which)
-		if (!strcmp(given, name[*which]))
-			return BPG_OK;
-	return bpg_import_fail(im, BPG_EUNSUPPORTED, "%s=%s is not supported", attribute, given);
-}
-
-static float coordinate(enum coordinates how, float x, float scale, int64_t in, int64_t out)
+static float coordinate(enum bpg_coordinates how, float x, float scale, int64_t in, int64_t out)
 {
 	switch (how) {
-	case HALF_PIXEL: return (x + 0.5f) / scale - 0.5f;
-	case PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
-	case ALIGN_CORNERS: return out == 1 ? 0 : x * (float)(in - 1) / (float)(out - 1);
-	case TF_HALF_PIXEL_FOR_NN: return (x + 0.5f) / scale;
+	case BPG_HALF_PIXEL: return (x + 0.5f) / scale - 0.5f;
+	case BPG_PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
+	case BPG_ALIGN_CORNERS: return out == 1 ? 0 : x * (float)(in - 1) / (float)(out - 1);
+	case BPG_TF_HALF_PIXEL_FOR_NN: return (x + 0.5f) / scale;
 	default: return x / scale;
 	}
 }
@@ -45,70 +34,12 @@ static int64_t nearest(enum nearest how, float x, bool down)
 	}
 }
 
-/* The numbers that say how large the output is: scales (a float list) or sizes; -1 where not given. */
-static enum bpg_status read_scales(const struct bpg_import *im, const struct bpg_node *v, float scale[BPG_MAX_RANK], int *count)
-{
-	const float *list;
-	int operand = strcmp(v->op, "Upsample") && bpg_import_opset(im) >= 11 ? 2 : 1;
-	*count = bpg_import_floats(im, "scales", &list);
-	if (*count < 0 && bpg_given(v, operand)) {
-		BPG_TRY(bpg_import_constant(im, v, operand, "the scales"));
-		*count = v->in[operand].n > BPG_MAX_RANK ? BPG_MAX_RANK + 1 : (int)v->in[operand].n;
-	}
-	if (*count > BPG_MAX_RANK)
-		return bpg_import_fail(im, BPG_EUNSUPPORTED, "more than %d scales", BPG_MAX_RANK);
-	for (int i = 0; i < *count; i++) {
-		scale[i] = list ? list[i] : (float)bpg_const_at(v->in[operand].value, i);
-		if (!(scale[i] > 0) || !(scale[i] < 0x1p33f))
-			return bpg_import_fail(im, BPG_EFILE, "a scale of %g", (double)scale[i]);
-	}
-	return BPG_OK;
-}
-
-/* Sets the output shape, and the scale of each axis (of those in `axes`, the others keep their size). */
-static enum bpg_status place(const struct bpg_import *im, struct bpg_node *v, float scale[BPG_MAX_RANK])
-{
-	const struct bpg_shape *in = &v->in[0].shape;
-	float given[BPG_MAX_RANK];
-	int64_t size[BPG_MAX_RANK], axes[BPG_MAX_RANK];
-	int scales, sizes = -1, named;
-	BPG_TRY(read_scales(im, v, given, &scales));
-	BPG_TRY(bpg_import_list(im, v, "axes", -1, axes, BPG_MAX_RANK, &named));
-	if (scales <= 0 && strcmp(v->op, "Upsample"))
-		BPG_TRY(bpg_import_list(im, v, NULL, 3, size, BPG_MAX_RANK, &sizes));
-	if (named < 0)
-		for (named = 0; named < in->rank; named++)
-			axes[named] = named;
-	if ((scales > 0 ? scales : sizes) != named)
-		return bpg_import_fail(im, BPG_EFILE, "%d scales or sizes for %d axes", scales > 0 ? scales : sizes, named);
-	v->out.shape = *in;
-	for (int a = 0; a < in->rank; a++)
-		scale[a] = 1;
-	for (int i = 0; i < named; i++) {
-		int axis;
-		BPG_TRY(bpg_import_axis(im, axes[i], in->rank, &axis));
-		int64_t d = in->dim[axis];
-		if (scales > 0 && !(given[i] * (float)d < 0x1p33f))
-			return bpg_import_fail(im, BPG_EFILE, "a scale of %g", (double)given[i]);
-		v->out.shape.dim[axis] = scales > 0 ? (int64_t)(given[i] * (float)d) : size[i];
-		scale[axis] = scales > 0 ? given[i] : (float)size[i] / (float)d;
-		if (v->out.shape.dim[axis] < 0 || v->out.shape.dim[axis] > (int64_t)1 << 33 || (d == 0 && v->out.shape.dim[axis] > 0))
-			return bpg_import_fail(im, BPG_EFILE, "a size of %lld", (long long)v->out.shape.dim[axis]);
-	}
-	if (bpg_shape_count(&v->out.shape) < 0)
-		return bpg_import_fail(im, BPG_EFILE, "the output would have too many elements");
-	return BPG_OK;
-}
-
 static enum bpg_status resize_import(const struct bpg_import *im, struct bpg_node *v)
 {
 	static const char *const mode_name[] = { "nearest", NULL };
-	static const char *const coordinate_name[] = { "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
-		                                       "tf_half_pixel_for_nn", NULL };
 	static const char *const nearest_name[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
-	static const char *const policy_name[] = { "stretch", NULL };
 	bool upsample = !strcmp(v->op, "Upsample"), simple = upsample || bpg_import_opset(im) < 11;
-	float scale[BPG_MAX_RANK];
+	double scale[BPG_MAX_RANK];
 	int unused, how, rounding;
 	BPG_TRY(bpg_import_operands(im, v, 1, upsample ? 2 : 4));
 	struct resize *g = bpg_import_alloc(im, 1, sizeof *g);
@@ -116,13 +47,13 @@ static enum bpg_status resize_import(const struct bpg_import *im, struct bpg_nod
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
 	v->attr = g;
 	v->out.type = v->in[0].type;
-	BPG_TRY(read_name(im, "mode", "nearest", mode_name, &unused));
-	BPG_TRY(read_name(im, "keep_aspect_ratio_policy", "stretch", policy_name, &unused));
-	BPG_TRY(read_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel", coordinate_name, &how));
-	BPG_TRY(read_name(im, "nearest_mode", "round_prefer_floor", nearest_name, &rounding));
+	BPG_TRY(bpg_resize_name(im, "mode", "nearest", mode_name, &unused));
+	BPG_TRY(bpg_resize_name(im, "keep_aspect_ratio_policy", "stretch", bpg_resize_policies, &unused));
+	BPG_TRY(bpg_resize_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel", bpg_resize_coordinates, &how));
+	BPG_TRY(bpg_resize_name(im, "nearest_mode", "round_prefer_floor", nearest_name, &rounding));
 	if (simple)
 		rounding = SIMPLE;
-	BPG_TRY(place(im, v, scale));
+	BPG_TRY(bpg_resize_place(im, v, scale));
 	for (int a = 0; a < v->out.shape.rank; a++) {
 		int64_t in = v->in[0].shape.dim[a], out = v->out.shape.dim[a];
 		if (in == out && scale[a] == 1)
@@ -131,7 +62,7 @@ static enum bpg_status resize_import(const struct bpg_import *im, struct bpg_nod
 		if (!g->from[a])
 			return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
 		for (int64_t i = 0; i < out; i++) {
-			float x = coordinate((enum coordinates)how, (float)i, scale[a], in, out);
+			float x = coordinate((enum bpg_coordinates)how, (float)i, (float)scale[a], in, out);
 			int64_t at = nearest((enum nearest)rounding, x, scale[a] < 1);
 			g->from[a][i] = at < 0 ? 0 : at >= in ? in - 1 : at;
 		}

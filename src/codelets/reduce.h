@@ -29,6 +29,8 @@ static inline enum bpg_status bpg_reduce_import(const struct bpg_import *im, str
 		return bpg_import_fail(im, BPG_EFILE, "an operand of rank %d has no channels", in->rank);
 	for (int i = 2; spatial && i < in->rank; i++)
 		gone[i] = true;
+	if (bpg_given(v, 1))
+		BPG_TRY(bpg_import_constant(im, v, 1, "the axes"));
 	if (!spatial)
 		BPG_TRY(bpg_import_list(im, v, "axes", 1, axes, BPG_MAX_RANK, &count));
 	bool all = !spatial && count <= 0 && bpg_import_int(im, "noop_with_empty_axes", 0) == 0;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/family_unary.h"
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -30,20 +32,119 @@
 #undef REAL_ABS
 #undef NAME
 
+/* Range and start of the parameter of one line of a layer on [l,u]. */
+struct range {
+	double least, most, start;
+};
+
+static struct range range_of(const struct bpg_arg_alpha *a, const double *x, int64_t element, int side)
+{
+	const struct bpg_node *v = a->hop->v;
+	const double *l = x + BPG_LOWER * a->hop->out->n, *u = x + BPG_UPPER * a->hop->out->n;
+	struct range r = { 0, 0, 0 };
+
+	if (v->layer->unary->alpha_range && l[element] < u[element])
+		v->layer->unary->alpha_range(l[element], u[element], side, v->attr, &r.least, &r.most, &r.start);
+	return r;
+}
+
 void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_alpha *a = arg;
-	int64_t places = bpg_columns_places(a->hop->out);
+	const struct bpg_columns *k = a->hop->out;
+	int64_t places = bpg_columns_places(k), n = a->tile.strips * a->at.count * BPG_LANES;
 	const double *slope = (const double *)buffer[0] + BPG_SLOPE_LO * places;
-	float *alpha = buffer[1];
+	float *alpha = buffer[2];
+	int sides = a->free ? 1 : 2;
 
 	(void)rt;
-	for (int q = 0; q < a->tile.strips; q++)
+	for (int side = 0; side < sides; side++)
 		for (int64_t j = 0; j < a->at.count; j++) {
-			float s = (float)slope[a->at.place[j]];
-			LANES_DO *alpha++ = s;
+			double start = a->free ? slope[a->at.place[j]] : range_of(a, buffer[1], bpg_columns_element(k, a->at.place[j]), side).start;
+			for (int q = 0; q < a->tile.strips; q++)
+				LANES_DO alpha[side * n + (q * a->at.count + j) * BPG_LANES + e] = (float)start;
 		}
-	memset(buffer[2], 0, (size_t)(2 * a->tile.strips * a->at.count * BPG_LANES) * sizeof(float));
+	memset(buffer[3], 0, (size_t)(2 * sides * n) * sizeof(float));
+}
+
+/* ---- layers whose planes depend on their parameters in any way ---- */
+
+/* One column: each row has its own plane. kept: coefficients, then slopes, then what they are at the reference values. */
+static void relax_any(const struct bpg_arg_alpha *a, void *x, const double *planes, int64_t places, int64_t at, const double *bx, const double *by,
+                      const float *alpha, int64_t n, float *kept, double *sum, double *slack)
+{
+	const struct bpg_columns *k = a->hop->out;
+	int64_t i = bpg_columns_element(k, at);
+	double l = bx[BPG_LOWER * k->n + i], u = bx[BPG_UPPER * k->n + i], c = bx[BPG_CENTRE * k->n + i], r = bx[BPG_RADIUS * k->n + i];
+	double d = by[BPG_CENTRE * k->n + i], unit = a->tile.wide ? BPG_U64 : BPG_U32, sums = bpg_gamma(2.0 * (double)places + 32, BPG_U64);
+	double toll = planes[(a->tile.wide ? BPG_PRICE_NEW64 : BPG_PRICE_NEW32) * places + at];
+
+	LANES_DO {
+		double v = a->tile.wide ? ((double *)x)[e] : (double)((float *)x)[e];
+		double choice[2] = { alpha[e], alpha[n + e] };
+		struct bpg_planes1 p;
+
+		bpg_unary_planes(a->hop->v, l, u, choice, a->rule, a->tile.wide, &p);
+		double s = v >= 0 ? p.lo_slope : p.up_slope, t = v >= 0 ? p.lo_bias : p.up_bias, old = s * c + t - d;
+		double y = a->tile.wide ? v * s : (double)((float)v * (float)s);
+		kept[e] = (float)v;
+		kept[n + e] = (float)s;
+		kept[2 * n + e] = (float)old;
+		sum[e] += v * old;
+		if (a->slack)
+			slack[e] += (fabs(v) * (sums * fabs(old) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d)) + 0x1p-60)
+			             + fabs(y) * (unit * r * (1 + 0x1p-20) + toll)) * (1 + 0x1p-12);
+		if (a->tile.wide)
+			((double *)x)[e] = y;
+		else
+			((float *)x)[e] = (float)y;
+	}
+}
+
+/* Derivative, by the parameter, of the value at z of the line on one side. */
+static double line_derivative(const struct bpg_arg_alpha *a, double l, double u, int side, double alpha, double z, const struct range *r)
+{
+	const struct bpg_node *v = a->hop->v;
+	double choice[2] = { NAN, NAN };
+
+	choice[side] = alpha;
+	if (v->layer->unary->enters == BPG_ALPHA_TANGENT) { /* f(d) + f'(d) (z - d) */
+		struct bpg_slopes s = v->layer->unary->slopes(l, u, choice, a->rule, v->attr);
+		return (side ? s.dup_dalpha : s.dlo_dalpha) * (z - alpha);
+	}
+	/* A slope through a point that the layer knows: straight in the parameter. */
+	double h = 1e-3 * (r->most - r->least), b = alpha + h <= r->most ? alpha + h : alpha, c = b - h;
+	struct bpg_planes1 p, q;
+	choice[side] = b;
+	bpg_unary_planes(v, l, u, choice, a->rule, true, &p);
+	choice[side] = c;
+	bpg_unary_planes(v, l, u, choice, a->rule, true, &q);
+	double at_b = side ? p.up_slope * z + p.up_bias : p.lo_slope * z + p.lo_bias, at_c = side ? q.up_slope * z + q.up_bias : q.lo_slope * z + q.lo_bias;
+	double g = (at_b - at_c) / h;
+	return isfinite(g) ? g : 0;
+}
+
+static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const double *bx, const float *kept, float *alpha, float *moments, int64_t n)
+{
+	const struct bpg_columns *k = a->hop->out;
+	int64_t i = bpg_columns_element(k, at);
+	double l = bx[BPG_LOWER * k->n + i], u = bx[BPG_UPPER * k->n + i], c = bx[BPG_CENTRE * k->n + i];
+	struct range r[2] = { range_of(a, bx, i, 0), range_of(a, bx, i, 1) };
+
+	LANES_DO {
+		int side = kept[e] < 0;
+		float *al = alpha + side * n + e, *m = moments + 2 * side * n + e, *v = m + n;
+
+		if (r[side].most > r[side].least && kept[e] != 0) {
+			double g = kept[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
+			double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
+			double to = *al + a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
+			*m = (float)mm;
+			*v = (float)vv;
+			*al = (float)(to < r[side].least ? r[side].least : to > r[side].most ? r[side].most : to);
+		}
+		z[e] = kept[n + e] * z[e] + kept[2 * n + e];
+	}
 }
 
 /* Canonical place of a column of the tile, and how many columns from there are consecutive places. */
@@ -65,6 +166,7 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 	int64_t columns = bpg_columns_in(k, &a->tile.window), places = bpg_columns_places(k), rows = (int64_t)a->tile.strips * BPG_LANES;
 	const double *planes = buffer[0];
 	double *state = buffer[2];
+	int64_t all = a->tile.strips * a->at.count * BPG_LANES;
 
 	(void)rt;
 	for (int q = 0; q < a->tile.strips; q++) {
@@ -80,8 +182,7 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 			bool chosen = next < a->at.count && a->at.column[next] == c;
 
 			if (chosen && !a->free) {
-				LANES_DO kept[e] = a->tile.wide ? (float)((double *)x)[e] : ((float *)x)[e];
-				bpg_relax_columns(a->tile.wide, x, 1, planes, places, at, a->slack, sum, slack);
+				relax_any(a, x, planes, places, at, buffer[5], buffer[6], alpha, all, kept, sum, slack);
 				alpha += BPG_LANES, kept += BPG_LANES, next++, c++;
 				continue;
 			}
@@ -143,8 +244,7 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 				double centre = x[BPG_CENTRE * k->n + bpg_columns_element(k, at)], d = -f[BPG_TIMES_OLD_LO * places + at];
 				int64_t i = base + next++ * BPG_LANES;
 				if (!a->free) {
-					const float *kept = (const float *)buffer[3] + i, sl = (float)f[BPG_SLOPE_LO * places + at], ol = (float)f[BPG_TIMES_OLD_LO * places + at];
-					LANES_DO z[e] = kept[e] >= 0 ? sl * z[e] + ol : s * z[e] + old;
+					step_any(a, z, at, x, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, n);
 					continue;
 				}
 				step_column(z, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, (float *)buffer[5] + n + i,

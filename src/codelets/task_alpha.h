@@ -19,16 +19,19 @@ struct bpg_arg_alpha {
 	const struct bpg_hop *hop;
 	struct bpg_view_tile tile;
 	struct bpg_alpha_columns at;
-	bool free;                /* the lower slope may be anything in [0,1]; else the layer's planes stay */
+	bool free;                /* the lower slope may be anything in [0,1] and is the parameter; else each line of the
+	                             layer has one */
+	int rule;                 /* enum bpg_slope_rule */
 	bool slack;
 	double under;             /* relax_alpha: as in bpg_arg_relax */
 	double rate, bias1, bias2; /* step: learning rate, 1/(1-beta1^t), 1/(1-beta2^t) of Adam */
 };
 
-/* alpha := the layer's own slope; moments := 0. buffers: planes (read), alpha, moments (write, 2 arrays in one). */
+/* Parameters as the layer starts them, moments 0. Arrays of a layer that is not free: alpha 2 (lower, upper line), moments 4,
+ * kept 3 (coefficient, slope, value at the reference). buffers: planes, bounds of x (read), alpha, moments (write). */
 bpg_task_fn bpg_task_alpha_start;
 /* relax in place with slopes alpha for coefficients >= 0; keeps the coefficients that met a choice.
- * buffers: planes (read), tile (rw), state (rw), alpha (read), kept (write). */
+ * buffers: planes (read), tile (rw), state (rw), alpha (read), kept (write), bounds of x, bounds of y (read). */
 bpg_task_fn bpg_task_relax_alpha;
 /* One Adam step uphill and the projection to [0,1]; then the point goes on through the chosen lines, in place.
  * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw). */

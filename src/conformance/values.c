@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "codelets/family_unary.h"
 #include "conformance/trial.h"
 #include "net/const.h"
 
@@ -100,23 +101,29 @@ static enum bpg_status at_point(struct bpg_trial *t, double **l, double **u, dou
 	return BPG_OK;
 }
 
-/* What rounding may do to the ends of intervals: bounds of whole sums, or for GENERAL layers what moving a point of the box
- * a little does. */
-static double *rooms(struct bpg_trial *t, const double *move)
+/* What rounding may do to the ends of intervals: bounds of whole sums; for UNARY layers twice the error that f states, since
+ * a computed function is not quite monotone; for GENERAL layers what moving a point of the box a little does. */
+static enum bpg_status rooms(struct bpg_trial *t, double **room)
 {
-	double *room = bpg_trial_alloc(t, t->n, sizeof *room);
-	for (int64_t i = 0; i < t->n; i++)
-		room[i] = move ? move[i] + 64 * DBL_EPSILON * fmin(fabs(t->lo[i]) + fabs(t->up[i]), DBL_MAX) : bpg_trial_rounding(t, i);
-	return room;
+	double *move;
+	BPG_TRY(bpg_trial_sway(t, 64 * DBL_EPSILON, &move));
+	*room = bpg_trial_alloc(t, t->n, sizeof **room);
+	for (int64_t i = 0; i < t->n; i++) {
+		double size = fmin(fmax(fabs(t->lo[i]), fabs(t->up[i])), DBL_MAX);
+		if (t->layer->family == BPG_UNARY)
+			(*room)[i] = 2 * bpg_unary_error(t->layer->unary, size);
+		else
+			(*room)[i] = move ? move[i] + 128 * DBL_EPSILON * size : bpg_trial_rounding(t, i);
+	}
+	return BPG_OK;
 }
 
 enum bpg_status bpg_keeps_nesting(struct bpg_trial *t)
 {
 	double *l[BPG_TRIAL_OPERANDS], *u[BPG_TRIAL_OPERANDS];
 	double *lo = bpg_trial_alloc(t, t->n, sizeof *lo), *up = bpg_trial_alloc(t, t->n, sizeof *up);
-	double *move, *room;
-	BPG_TRY(bpg_trial_sway(t, 64 * DBL_EPSILON, &move));
-	room = rooms(t, move);
+	double *room;
+	BPG_TRY(rooms(t, &room));
 	bpg_trial_part(t, 1, l, u);
 	BPG_TRY(bpg_trial_interval(t, l, u, 0, t->n, lo, up));
 	for (int64_t i = 0; i < t->n; i++)
@@ -143,9 +150,8 @@ enum bpg_status bpg_keeps_infinite(struct bpg_trial *t)
 {
 	double *l[BPG_TRIAL_OPERANDS], *u[BPG_TRIAL_OPERANDS];
 	double *lo = bpg_trial_alloc(t, t->n, sizeof *lo), *up = bpg_trial_alloc(t, t->n, sizeof *up);
-	double *move, *room;
-	BPG_TRY(bpg_trial_sway(t, 64 * DBL_EPSILON, &move));
-	room = rooms(t, move);
+	double *room;
+	BPG_TRY(rooms(t, &room));
 	bpg_trial_part(t, 0, l, u);
 	for (int k = 0; k < t->v.nin; k++)
 		for (int64_t i = 0; l[k] && i < t->v.in[k].n; i++) {

@@ -442,7 +442,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
-	struct bpg_arg_alpha a = { .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .slack = m->options.slack,
+	struct bpg_arg_alpha a = { .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .rule = m->options.slope, .slack = m->options.slack,
 		                   .under = relax_under(m, v), .rate = m->options.rate * pow(m->options.decay, p->k),
 		                   .bias1 = 1 / (1 - pow(0.9, p->k + 1)), .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
 	struct bpg_tensor *extra[3] = { NULL };
@@ -456,14 +456,14 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	a.tile = view(x, p->from >= 0 ? p->from : p->extra[0]);
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL;
 	if (p->kind == BPG_STEP_ALPHA_START) {
-		struct bpg_tensor *b[] = { v->planes_t, extra[0], extra[1] };
-		static const enum bpg_access mode[] = { BPG_READ, BPG_WRITE, BPG_WRITE };
-		return submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, extra[0], extra[1] };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_WRITE, BPG_WRITE };
+		return submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	if (p->kind == BPG_STEP_ALPHA_RELAX) {
-		struct bpg_tensor *b[] = { v->planes_t, from, state, extra[0], extra[2] };
-		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_WRITE };
-		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, 5, b, mode, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[] = { v->planes_t, from, state, extra[0], extra[2], m->node[v->src[0]].bounds_t, v->bounds_t };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_WRITE, BPG_READ, BPG_READ };
+		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, 7, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
 	static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };

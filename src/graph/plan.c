@@ -149,7 +149,7 @@ static int choices(const struct bpg_model *m, const struct bpg_stage *s)
 {
 	for (int i = 0; m->options.iterations && i < s->cone; i++) {
 		const struct bpg_model_node *v = &m->node[s->visit[i]];
-		if (v->hop.kind == BPG_HOP_UNARY && (v->hop.v->layer->traits & BPG_FREE_SLOPE) && !bpg_stage_ends(m, s, v->id))
+		if (v->hop.kind == BPG_HOP_UNARY && v->hop.v->layer->unary->alpha_range && !bpg_stage_ends(m, s, v->id))
 			return m->options.iterations;
 	}
 	return 0;
@@ -298,6 +298,7 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	struct spot *spot = NULL;
 
 	memset(s, 0, sizeof *s);
+	s->arena = arena;
 	s->node = node;
 	s->stop = stop;
 	s->starts = 1;
@@ -357,6 +358,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 	int sides = m->options.sides;
 
 	memset(s, 0, sizeof *s);
+	s->arena = arena;
 	s->node = -1;
 	s->stop = stop;
 	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
@@ -535,19 +537,6 @@ static void visit(struct writer *x, int tile, int id)
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0, { 0 } });
 }
 
-void bpg_wave_own(struct bpg_wave *w, const void *memory)
-{
-	if (memory && bpg_grow(&w->own, &w->own_room, w->owns + 1, sizeof *w->own))
-		w->own[w->owns++] = (void *)memory;
-}
-
-static void disown(struct bpg_wave *w)
-{
-	for (int64_t i = 0; i < w->owns; i++)
-		free(w->own[i]);
-	w->owns = 0;
-}
-
 void bpg_plan_backward(struct writer *x, int count, int pass)
 {
 	const struct bpg_stage *s = x->s;
@@ -593,7 +582,6 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
 	size_t cells = (size_t)count * (size_t)m->nodes;
 
-	disown(w);
 	w->steps = w->buffers = 0;
 	free(w->most_bytes);
 	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
@@ -625,8 +613,6 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 
 void bpg_wave_fini(struct bpg_wave *w)
 {
-	disown(w);
-	free(w->own);
 	free(w->most_bytes);
 	free(w->step);
 	free(w->buffer);

@@ -59,6 +59,7 @@ struct bpg_tile {
 };
 
 struct bpg_stage {
+	struct bpg_arena *arena;  /* of what its tasks point to: lives until they are done */
 	int node;                 /* start node, -1: the outputs */
 	int starts, *start;       /* start nodes */
 	bool stop;                /* end at nonlinear nodes (interval rows) */
@@ -77,8 +78,6 @@ struct bpg_wave {
 	int64_t steps, step_room, buffers, buffer_room;
 	struct bpg_step *step;
 	struct bpg_buffer *buffer;
-	int64_t owns, own_room;
-	void **own;               /* memory that buffers point to */
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
 };
 
@@ -91,8 +90,6 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */
 enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int first, int count, struct bpg_wave *wave);
 void bpg_wave_fini(struct bpg_wave *wave);
-/* Memory that is freed with the content of the wave. */
-void bpg_wave_own(struct bpg_wave *wave, const void *memory);
 /* Tiles in flight that the memory limit allows (at least 1). Where not even one fits the model goes on as a plan, so that
  * its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int *tiles);

@@ -26,26 +26,29 @@ static bool has_choices(const struct bpg_hop *h)
 	return h->kind == BPG_HOP_UNARY;
 }
 
+static int64_t place_of(const struct bpg_columns *k, const struct bpg_window *w, int64_t column)
+{
+	if (!k->grid)
+		return column;
+	int64_t width = w->up[1] - w->lo[1], p = column / k->channels;
+	return ((w->lo[0] + p / width) * k->size[1] + w->lo[1] + p % width) * k->channels + column % k->channels;
+}
+
 /* Columns of the tile with two planes at node v. LIST: the first ones, the same for all tiles. */
 static bool find_columns(struct writer *x, const struct bpg_model_node *v, const struct bpg_window *w, struct slot *s)
 {
 	const struct bpg_columns *k = &v->columns;
-	int64_t columns = bpg_columns_in(k, w), n = 0;
-	int32_t *column = malloc((size_t)(columns + 1) * sizeof *column), *place = malloc((size_t)(columns + 1) * sizeof *place);
+	int64_t columns = bpg_columns_in(k, w), n = 0, most = 0;
+	for (int64_t c = 0; c < columns; c++)
+		most += v->choice[place_of(k, w, c)] != 0;
+	int32_t *column = bpg_arena_alloc(x->s->arena, (size_t)most + 1, sizeof *column), *place = bpg_arena_alloc(x->s->arena, (size_t)most + 1, sizeof *place);
 
 	if (!column || !place) {
-		free(column);
-		free(place);
 		x->st = bpg_nomem(x->ctx, "the slopes of a tile");
 		return false;
 	}
-	int64_t width = w->up[1] - w->lo[1];
 	for (int64_t c = 0; c < columns; c++) {
-		int64_t at = c;
-		if (k->grid) {
-			int64_t p = c / k->channels;
-			at = ((w->lo[0] + p / width) * k->size[1] + w->lo[1] + p % width) * k->channels + c % k->channels;
-		}
+		int64_t at = place_of(k, w, c);
 		if (!v->choice[at])
 			continue;
 		column[n] = (int32_t)c;
@@ -101,9 +104,10 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 			const struct bpg_window *w = &x->window[(size_t)(t - x->first) * (size_t)m->nodes + (size_t)v->id];
 			if (!find_columns(x, v, w, s) || !s->at.count)
 				continue;
-			s->alpha = params(x, t, v->id, 1);
-			s->moments = params(x, t, v->id, 2);
-			s->kept = params(x, t, v->id, 1);
+			bool free_slope = v->hop.v->layer->traits & BPG_FREE_SLOPE;
+			s->alpha = params(x, t, v->id, free_slope ? 1 : 2);
+			s->moments = params(x, t, v->id, free_slope ? 2 : 4);
+			s->kept = params(x, t, v->id, free_slope ? 1 : 3);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
 		}
 	return a;
@@ -119,8 +123,6 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
 				bpg_plan_free(x, t, v, s->moments);
 				bpg_plan_free(x, t, v, s->kept);
 			}
-			bpg_wave_own(x->w, s->at.column);
-			bpg_wave_own(x->w, s->at.place);
 		}
 	if (a) {
 		free(a->slot);

@@ -1,8 +1,10 @@
 /* pass_fold.c - nodes whose operands are constants become constants: shape arithmetic, transposed weights, fills.
  *
  * Values are computed in double, and what that rounds goes along as an error of the constant: bounds hold for the numbers
- * that the file means. What decides by a number (comparisons, integers) must be exact. A file can ask for a constant of any size with a few bytes, so sizes are limited, for
- * each constant and for all together. */
+ * that the file means. What decides by a number (comparisons, integers) must be exact.
+ *
+ * A file can ask for a constant of any size with a few bytes, so sizes are limited, for each constant and for all
+ * together. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -88,7 +90,8 @@ static enum bpg_status terms_values(const struct bpg_node *v, double *y, double 
 	return failed ? BPG_ENOMEM : BPG_OK;
 }
 
-static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node *v, const double *const *x, double *y, double *err)
+static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node *v, const double *const *x, double *y,
+                                double *err)
 {
 	enum bpg_status st = v->layer->family == BPG_CONSTANT && !v->layer->eval ? BPG_EUNSUPPORTED
 	                     : v->layer->family == BPG_LINEAR                    ? terms_values(v, y, err)
@@ -107,7 +110,8 @@ static enum bpg_status evaluate(const struct bpg_build *b, const struct bpg_node
 static enum bpg_status interval_errors(const struct scratch *s, const struct bpg_node *v, const double *y, double *err)
 {
 	double **l = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *l), **u = bpg_arena_alloc(s->arena, (size_t)v->nin, sizeof *u);
-	double *lo = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *lo), *up = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *up);
+	double *lo = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *lo);
+	double *up = bpg_arena_alloc(s->arena, (size_t)v->out.n, sizeof *up);
 	if (!l || !u || !lo || !up)
 		return BPG_ENOMEM;
 	for (int k = 0; k < v->nin; k++) {

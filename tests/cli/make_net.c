@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <bpgraph/layer.h>
+
 #include "base/base.h"
 
 #include "../unit/onnx_writer.h"

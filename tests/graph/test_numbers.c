@@ -23,7 +23,7 @@ enum { MOST = 400, NODES = 40, ROWS = 4, POINTS = 40 };
 
 /* ---- a network as this test knows it ---- */
 
-enum op { INPUT, DENSE, SCALE, SHIFT, DIVIDE, NORM, RELU, LEAKY, CLIP, ADD, SUB, MEAN, MAX };
+enum op { INPUT, DENSE, SCALE, SHIFT, DIVIDE, NORM, RELU, LEAKY, CLIP, ADD, SUB, MEAN, CONV, POOL_MEAN, POOL_MAX, FLAT };
 
 struct node {
 	enum op op;
@@ -32,7 +32,9 @@ struct node {
 	float *w, *v;             /* DENSE: W [n, ins], bias; others: [n] */
 	double alpha;             /* DENSE: of Gemm; LEAKY: slope */
 	float *mean, *var, eps;   /* NORM */
-	quad *fold, *fold_err;    /* weights that are folded: in place of w */
+	quad *fold;               /* weights that are folded: in place of w */
+	int64_t dim[3];           /* of images: channels, height, width */
+	struct build_window window;
 	quad x[MOST];
 	double err[MOST];         /* of x as computed here */
 };
@@ -64,6 +66,38 @@ static quad qabs(quad x) { return x < 0 ? -x : x; }
 /* ---- values ---- */
 
 static const double tiny = 0x1p-108;
+
+/* Element i of a convolution or pool: over the taps that lie on the input. */
+static void evaluate_window(const struct node *v, const struct node *a, int i, quad *y, quad *size, double *e)
+{
+	const struct build_window *w = &v->window;
+	int64_t W = v->dim[2], at[2] = { i / W % v->dim[1], i % W }, oc = i / W / v->dim[1];
+	int64_t first = v->op == CONV ? 0 : oc, last = v->op == CONV ? a->dim[0] : oc + 1;
+	quad all = v->op == POOL_MEAN ? w->kernel[0] * w->kernel[1] : 1;
+	bool any = false;
+
+	*y = *size = *e = 0;
+	for (int64_t ic = first; ic < last; ic++)
+		for (int64_t k = 0; k < w->kernel[0] * w->kernel[1]; k++) {
+			int64_t r = at[0] * w->stride[0] - w->pad[0] + k / w->kernel[1] * w->dilation[0];
+			int64_t c = at[1] * w->stride[1] - w->pad[1] + k % w->kernel[1] * w->dilation[1];
+			if (r < 0 || c < 0 || r >= a->dim[1] || c >= a->dim[2])
+				continue;
+			int64_t from = (ic * a->dim[1] + r) * a->dim[2] + c;
+			if (v->op == POOL_MAX) {
+				*e = fmax(*e, a->err[from]);
+				*y = !any || a->x[from] > *y ? a->x[from] : *y;
+				any = true;
+				continue;
+			}
+			quad q = v->op == CONV ? (quad)v->w[(oc * a->dim[0] + ic) * w->kernel[0] * w->kernel[1] + k] : 1 / all;
+			*y += q * a->x[from];
+			*size += qabs(q * a->x[from]);
+			*e += (double)qabs(q) * a->err[from];
+		}
+	if (v->op == CONV)
+		*y += v->v[oc], *size += qabs(v->v[oc]);
+}
 
 static void evaluate(struct node *v)
 {
@@ -117,7 +151,8 @@ static void evaluate(struct node *v)
 			for (int k = 0; k < a->n; k++)
 				y += a->x[k] / a->n, size += qabs(a->x[k]) / a->n, e += a->err[k] / a->n;
 			break;
-		default: break;
+		case FLAT: y = x; break;
+		default: evaluate_window(v, a, i, &y, &size, &e); break;
 		}
 		v->x[i] = y;
 		v->err[i] = (e + (double)(size + qabs(y)) * tiny) * (1 + 0x1p-20);
@@ -175,7 +210,8 @@ static const char *folded(struct node *v, int rank, const int64_t *dim, int n, i
 		y[i] = (float)uniform(1, 2);
 		if (which > 1)
 			y[i] = (float)ldexp(y[i] * scale, -30 - below(40));
-		v->fold[i] = which == 0 ? (quad)x[i] / y[i] : which == 1 ? (quad)x[i] * y[i] : which == 2 ? (quad)x[i] + y[i] : (quad)x[i] - y[i];
+		quad p = x[i], q = y[i];
+		v->fold[i] = which == 0 ? p / q : which == 1 ? p * q : which == 2 ? p + q : p - q;
 	}
 	const char *p = build_constant(&s->b, rank, dim, x), *q = build_constant(&s->b, rank, dim, y);
 	snprintf(reads, sizeof reads, "%s %s", p, q);
@@ -280,7 +316,7 @@ static struct node *elementwise(int x)
 	}
 	if (which == 7) /* two of the same size */
 		for (int y = s->nodes - 1; y >= 0; y--)
-			if (y != x && s->node[y].n == n && below(2)) {
+			if (y != x && s->node[y].n == n && s->b.t[s->node[y].tensor].rank == 2 && below(2)) {
 				v = add(below(2) ? ADD : SUB, x, n);
 				v->b = y;
 				v->tensor = build_join(&s->b, v->op == ADD ? "Add" : "Sub", a->tensor, s->node[y].tensor);
@@ -289,6 +325,46 @@ static struct node *elementwise(int x)
 	v = add(RELU, x, n);
 	v->tensor = build_unary(&s->b, "Relu", a->tensor);
 	return v;
+}
+
+/* A few convolutions, pools and ReLUs of an image; then a vector again. */
+static void images(void)
+{
+	for (int layers = 1 + below(3); layers >= 0; layers--) {
+		int x = s->nodes - 1, which = layers ? below(5) : 5;
+		struct node *a = &s->node[x], *v;
+		struct build_window w = { { 1 + below(3), 1 + below(3) }, { 1 + below(2), 1 + below(2) }, { 0 }, { 1, 1 } };
+
+		for (int k = 0; k < 4; k++)
+			w.pad[k] = below((int)w.kernel[k % 2]);
+		int64_t h = build_out_size(&w, a->dim[1], 0), width = build_out_size(&w, a->dim[2], 1), channels = 1 + below(3);
+		if (which < 4 && (h < 1 || width < 1 || channels * h * width > MOST))
+			continue;
+		if (which < 2) {
+			v = add(CONV, x, (int)(channels * h * width));
+			double from = size_of(a), to = ldexp(1, below(4) ? below(4) - 2 : below(100) - 50), scale = from > 0 ? to / from : 1;
+			int kind = below(6), n = (int)(channels * a->dim[0] * w.kernel[0] * w.kernel[1]);
+			scale = scale > 0x1p100 ? 0x1p100 : scale < 0x1p-140 ? 0x1p-140 : scale;
+			v->w = get(n, sizeof *v->w);
+			v->v = get(channels, sizeof *v->v);
+			for (int i = 0; i < n; i++)
+				v->w[i] = weight(kind, scale);
+			for (int i = 0; i < channels && kind % 2; i++)
+				v->v[i] = (float)(to * uniform(-1, 1));
+			v->tensor = build_conv(&s->b, a->tensor, channels, 1, &w, v->w, v->v);
+		} else if (which < 4) {
+			channels = a->dim[0];
+			v = add(which == 2 ? POOL_MEAN : POOL_MAX, x, (int)(channels * h * width));
+			v->tensor = build_pool(&s->b, which == 2 ? "AveragePool" : "MaxPool", a->tensor, &w, true);
+		} else {
+			v = add(which == 4 ? RELU : FLAT, x, a->n);
+			channels = a->dim[0], h = a->dim[1], width = a->dim[2];
+			v->tensor = which == 4 ? build_unary(&s->b, "Relu", a->tensor) : build_flatten(&s->b, a->tensor);
+		}
+		v->window = w;
+		v->dim[0] = channels, v->dim[1] = h, v->dim[2] = width;
+		evaluate(v);
+	}
 }
 
 static void draw_point(int how)
@@ -308,9 +384,12 @@ static void draw_point(int how)
 static void draw(void)
 {
 	int ins = 1 + below(4), depth = 1 + below(below(8) == 0 ? 24 : 8), kind = below(6);
-	struct node *x = add(INPUT, 0, ins);
+	bool image = below(4) == 0;
+	int64_t c = 1 + below(2), h = 2 + below(5), w = 2 + below(5);
+	struct node *x = add(INPUT, 0, ins = image ? (int)(c * h * w) : ins);
 
-	x->tensor = build_vector(&s->b, ins);
+	x->dim[0] = c, x->dim[1] = h, x->dim[2] = w;
+	x->tensor = image ? build_input(&s->b, 4, (int64_t[]){ 1, c, h, w }) : build_vector(&s->b, ins);
 	double size = below(3) ? 1 : ldexp(1, below(160) - 80);
 	for (int i = 0; i < ins; i++) {
 		double c = size * uniform(-1, 1);
@@ -323,18 +402,21 @@ static void draw(void)
 		s->up[i] = kind == 1 && below(2) ? bpg_next_up(s->lo[i]) : (kind == 4 ? f : c) + r;
 		x->x[i] = s->lo[i] + (s->up[i] - s->lo[i]) / 2;
 	}
+	if (image)
+		images();
+	int vector = s->nodes - 1; /* what lies before is an image */
 	for (int d = 0; d < depth && s->nodes < NODES - 2; d++) {
 		int last = s->nodes - 1;
 		struct node *v;
 		if (below(2))
 			v = dense(last, below(12) == 0 ? 200 + below(200) : 1 + below(6));
 		else
-			v = elementwise(below(4) ? last : below(s->nodes));
+			v = elementwise(below(4) ? last : vector + below(s->nodes - vector));
 		evaluate(v);
 	}
 	s->output[s->outputs++] = s->nodes - 1;
 	if (below(3) == 0)
-		s->output[s->outputs++] = below(s->nodes);
+		s->output[s->outputs++] = vector + below(s->nodes - vector);
 	if (below(8) == 0)
 		s->output[s->outputs++] = s->nodes - 1;
 }
@@ -372,7 +454,8 @@ static void draw_rows(void)
 		double *err = get(n, sizeof *err);
 		for (int t = 0; t < m && r == 3; t++)   /* decimals that no double holds */
 			err[t] = fabs(coef[t]) * uniform(0, 0x1p-52);
-		s->row[r] = (struct bpg_question_row){ .n = m, .index = index, .coef = coef, .coef_err = r == 3 ? err : NULL, .offset = r == 2 ? uniform(-1, 1) : 0 };
+		s->row[r] = (struct bpg_question_row){ .n = m, .index = index, .coef = coef, .coef_err = r == 3 ? err : NULL,
+			                               .offset = r == 2 ? uniform(-1, 1) : 0 };
 	}
 }
 
@@ -411,8 +494,8 @@ static void check_point(const struct outcome *o, const struct bpg_bound_options 
 			e += fabs(q->coef[t]) * v->err[i];
 		}
 		e += (double)size * tiny;
-		REQUIRE(o->lower[k] <= y - any + e && o->upper[k] >= y + any - e, WHERE "row %d: %.17g is outside [%.17g, %.17g] by %.3g of %.3g", ARGS, k,
-		        (double)y, o->lower[k],
+		REQUIRE(o->lower[k] <= y - any + e && o->upper[k] >= y + any - e, WHERE "row %d: %.17g is outside [%.17g, %.17g] by %.3g of %.3g",
+		        ARGS, k, (double)y, o->lower[k],
 		        o->upper[k], (double)(y < o->lower[k] ? o->lower[k] - y : y - o->upper[k]), (double)size);
 	}
 }
