@@ -146,6 +146,26 @@ out:
 	return st;
 }
 
+/* Plain bounds first; where they leave the question open and optimised ones may be had, those. */
+static enum bpg_status bound_group(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, bool *all)
+{
+	int asked = x->bound.iterations;
+	bool here = true;
+	enum bpg_status st;
+
+	if (x->then_iterations)
+		x->bound.iterations = 0;
+	st = bound_box(x, first, last, lower, upper, &here);
+	if (!st && !here && x->then_iterations && x->spec->disjunct[first].rows) {
+		here = true;
+		x->bound.iterations = x->then_iterations;
+		st = bound_box(x, first, last, lower, upper, &here);
+	}
+	x->bound.iterations = asked;
+	*all = *all && here;
+	return st;
+}
+
 static void sat(struct bpg_decide *x, const struct bpg_witness *w)
 {
 	x->result->verdict = BPG_VERDICT_SAT;
@@ -187,7 +207,7 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 		int64_t rows = 0;
 		for (j = i; j < x->spec->disjuncts && x->spec->disjunct[j].box == box; j++)
 			rows += x->spec->disjunct[j].rows;
-		st = bound_box(x, i, j, lower + at, upper + at, &all);
+		st = bound_group(x, i, j, lower + at, upper + at, &all);
 		at += rows;
 	}
 	r->seconds.bound = bpg_now() - start;

@@ -13,6 +13,7 @@ struct bpg_decide {
 	struct bpg_rt *rt;
 	struct bpg_bound_options bound;
 	bool attack;
+	int then_iterations;      /* of alpha-crown after plain bounds have not decided; 0: never */
 	uint64_t seed;
 	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */

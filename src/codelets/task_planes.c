@@ -87,9 +87,10 @@ static int64_t terms_of(const struct bpg_arg_map *m, int64_t i, struct term *to)
 			int64_t c = bpg_columns_column(d, &m->to.window, bpg_columns_place(d, s->index[t]));
 			if (c < 0)
 				continue;
-			/* Both planes mostly name the same inputs in the same order. */
-			if (b && guess < n && to[guess].column == (int32_t)c) {
-				to[guess++].upper += s->coef[t];
+			/* Both planes mostly name the same inputs in the same order. Coefficients of one plane are never added: a
+			 * float would round them. */
+			if (b && guess < n && to[guess].column == (int32_t)c && to[guess].upper == 0) {
+				to[guess++].upper = s->coef[t];
 				continue;
 			}
 			to[n++] = (struct term){ (int32_t)c, b ? 0 : s->coef[t], b ? s->coef[t] : 0 };

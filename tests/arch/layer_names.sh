@@ -4,7 +4,7 @@
 top=${srcdir:-$(dirname "$0")/../..}
 cd "$top/src" || exit 99
 status=0
-others=$(ls base/*.c net/*.c rt/*.c codelets/*.[ch] graph/*.[ch] bab/*.[ch] 2>/dev/null | grep -v '^net/pass_\|^codelets/layer_')
+others=$(ls base/*.c net/*.c rt/*.c codelets/*.[ch] graph/*.[ch] bab/*.[ch] conformance/*.[ch] 2>/dev/null | grep -v '^net/pass_\|^codelets/layer_')
 layers=
 names=
 ops=

@@ -3,19 +3,16 @@
  * Then: damaged instances are refused, quotients contain the true ones, descriptions are complete. A failure of conformance
  * prints the layer and the seed: BPG_SEED=<seed> repeats that instance alone. */
 #include <check.h>
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
-#include "codelets/family.h"
-#include "codelets/family_unary.h"
+#include "conformance/conformance.h"
+#include "conformance/trial.h"
 #include "net/const.h"
 #include "net/net.h"
-#include "net/sample.h"
 
 extern const struct bpg_layer bpg_layer_template;
 
