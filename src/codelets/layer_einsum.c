@@ -18,10 +18,11 @@ static void einsum_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *
 	for (int64_t k = 0; k < g->count; k++) {
 		int64_t x = at[variable] + g->step[variable][k], y = at[1 - variable] + g->step[1 - variable][k];
 		double c = v->nin == 2 ? bpg_const_at(v->in[1 - variable].value, y) : 1;
+		double err = v->nin == 2 ? bpg_const_error(v->in[1 - variable].value, y) : 0;
 		if (v->in[variable].value)
-			bpg_terms_bias(t, c, bpg_const_at(v->in[variable].value, x));
+			bpg_terms_constant(t, c, err, v->in[variable].value, x);
 		else
-			bpg_terms_add(t, variable, x, c, 0);
+			bpg_terms_add(t, variable, x, c, err);
 	}
 }
 

@@ -101,7 +101,7 @@ static void resizelinear_terms(const struct bpg_node *v, int64_t i, struct bpg_t
 			from += corner >> a & 1 ? step[a] : 0;
 		}
 		if (v->in[0].value)
-			bpg_terms_bias(t, weight, bpg_const_at(v->in[0].value, from));
+			bpg_terms_constant(t, weight, err, v->in[0].value, from);
 		else if (weight != 0)
 			bpg_terms_add(t, 0, from, weight, err);
 	}

@@ -28,9 +28,7 @@ static void sum_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *t)
 			bpg_terms_add(t, k, at, coef, err);
 			continue;
 		}
-		double c = bpg_const_at(v->in[k].value, at);
-		bpg_terms_bias(t, coef, c);
-		t->bias_err += 2 * err * (c < 0 ? -c : c);
+		bpg_terms_constant(t, coef, err, v->in[k].value, at);
 	}
 }
 

@@ -2,7 +2,8 @@
  *
  * This file is compiled and passes the conformance suite, but is not registered. To add a layer of your own: copy it to
  * layer_NAME.c, replace `template` by NAME, write the mathematics, add one line to layers.am, run `make check`. The suite
- * finds the layer through its sampler and checks everything that is stated here against `f`.
+ * finds the layer through its sampler and checks everything that is stated here against `f`. Outside the tree the same file,
+ * with a line BPG_LAYER_PLUGIN("name", &bpg_layer_NAME); at its end, becomes a shared object for --layer: examples/my_layer.
  *
  * The rising function is convex left of 0 and concave right of it. */
 #include <math.h>

@@ -247,19 +247,25 @@ void bpg_task_add_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	free(price);
 }
 
+/* Columns of the larger of two windows of which one holds the other: zero where `from` has none. */
 void bpg_task_copy(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_add *a = arg;
 	const struct bpg_columns *k = a->hop->out;
 	int64_t fc = bpg_columns_in(k, &a->from.window), tc = bpg_columns_in(k, &a->to.window), lane = (int64_t)lane_bytes(a->from.wide);
+	struct bpg_window both = a->from.window;
 
 	(void)rt;
-	if (fc != tc)
+	if (fc < tc)
 		clear(k, &a->to, buffer[1]);
+	for (int x = 0; x < 2; x++) {
+		both.lo[x] = BPG_MAX(both.lo[x], a->to.window.lo[x]);
+		both.up[x] = BPG_MIN(both.up[x], a->to.window.up[x]);
+	}
 	for (int q = 0; q < a->from.strips; q++)
-		for (struct span s = { 0 }; next_span(k, &a->from.window, &s);) {
-			int64_t c = bpg_columns_column(k, &a->to.window, s.place); /* a span lies in one row of both windows */
-			memcpy((char *)buffer[1] + (q * tc + c) * lane, (const char *)buffer[0] + (q * fc + s.column) * lane, (size_t)(s.n * lane));
+		for (struct span s = { 0 }; next_span(k, &both, &s);) { /* a span lies in one row of both windows */
+			int64_t f = bpg_columns_column(k, &a->from.window, s.place), t = bpg_columns_column(k, &a->to.window, s.place);
+			memcpy((char *)buffer[1] + (q * tc + t) * lane, (const char *)buffer[0] + (q * fc + f) * lane, (size_t)(s.n * lane));
 		}
 }
 

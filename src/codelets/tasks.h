@@ -136,7 +136,7 @@ struct bpg_arg_add {
 	bool slack;
 };
 bpg_task_fn bpg_task_add;
-/* The same into a fresh tile: zero where `from` has no column. buffers: from (read), to (write). */
+/* Into a fresh tile: zero where `from` has no column; columns that `to` has not are left out. buffers: from (read), to (write). */
 bpg_task_fn bpg_task_copy;
 
 /* concretize: the share of one input (or of a node at which the walk stops) in the bound.

@@ -3,6 +3,7 @@
  * Each row optimises its own bound: rows never mix, so a tile's slopes, moments and points are its own and are freed with
  * it. A pass is a backward walk with the slopes and, but for the last, a forward chain that steps them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/plan_internal.h"
 
@@ -200,7 +201,9 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 	}
 	if (v->hop.kind == BPG_HOP_UNARY) {
 		struct slot *in = &SLOT(tile, v->src[0]);
-		if (in->readers > 1) { /* others read the point, too */
+		size_t row = (size_t)(tile - x->first) * (size_t)x->m->nodes;
+		bool same = !v->columns.grid || !memcmp(&x->window[row + (size_t)id], &x->window[row + (size_t)v->src[0]], sizeof *x->window);
+		if (in->readers > 1 || !same) { /* others read the point, or it is known on more positions */
 			s->point = point(x, tile, id);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_COPY, id, tile, 0, 0, in->point, s->point, 0, { 0 } });
 			served(x, tile, v->src[0]);

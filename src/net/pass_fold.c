@@ -133,12 +133,18 @@ static enum bpg_status interval_errors(const struct scratch *s, const struct bpg
 	return BPG_OK;
 }
 
-/* Errors of values that a layer has computed its own way: Pow of tensors, comparisons, shapes. */
-static enum bpg_status own_errors(const struct bpg_build *b, const struct bpg_node *v, const double *y, double *err)
+static enum bpg_status exact_operands(const struct bpg_build *b, const struct bpg_node *v)
 {
 	for (int k = 0; k < v->nin; k++)
 		if (v->in[k].value && bpg_const_most_error(v->in[k].value) > 0)
 			return fail(b, v, BPG_EUNSUPPORTED, "an operand is computed and not exact in double; simplify the model before export");
+	return BPG_OK;
+}
+
+/* Errors of values that a layer has computed its own way: Pow of tensors, comparisons, shapes. */
+static enum bpg_status own_errors(const struct bpg_build *b, const struct bpg_node *v, const double *y, double *err)
+{
+	BPG_TRY(exact_operands(b, v));
 	for (int64_t i = 0; i < v->out.n && v->layer->unary; i++) {
 		const struct bpg_unary *f = v->layer->unary;
 		err[i] = (f->ulp * fabs(y[i]) * 0x1p-52 + f->abs_err) * (1 + 0x1p-50) + (f->ulp > 0 ? 0x1p-1070 : 0);
@@ -152,6 +158,8 @@ static enum bpg_status errors(const struct bpg_build *b, const struct scratch *s
 	enum bpg_status st = BPG_OK;
 	if (v->layer->family == BPG_CONSTANT || (v->layer->family == BPG_UNARY && v->layer->eval))
 		return own_errors(b, v, y, err);
+	if (v->layer->family == BPG_GENERAL) /* it may have looked at its operands before */
+		BPG_TRY(exact_operands(b, v));
 	if (v->layer->family != BPG_LINEAR)
 		st = interval_errors(s, v, y, err);
 	if (st == BPG_ENOMEM)

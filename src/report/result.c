@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "net/net.h"
 #include "report/json.h"
 #include "report/number.h"
 #include "report/output.h"
@@ -67,7 +68,7 @@ static void print_point(FILE *to, char letter, const float *x, int64_t n, const 
 
 static void print(const struct bpg_result *r, FILE *to)
 {
-	if (!r->property) {
+	if (!r->property && r->verdict != BPG_VERDICT_UNKNOWN) { /* an interrupt leaves no bounds worth printing */
 		print_bounds(r, to);
 		return;
 	}
@@ -135,6 +136,20 @@ static void write_figures(struct bpg_json *j, const struct bpg_result *r)
 	bpg_json_end(j);
 }
 
+/* Files that layers were loaded from: the result rests on their code, too. */
+static void write_sources(struct bpg_json *j)
+{
+	const char *last = NULL;
+	bpg_json_array(j, "layer_files");
+	for (int i = 0; i < bpg_layer_count(); i++) {
+		const char *source = bpg_layer_source(bpg_layer_get(i));
+		if (source && source != last)
+			bpg_json_string(j, NULL, source);
+		last = source;
+	}
+	bpg_json_end(j);
+}
+
 static void write_environment(struct bpg_json *j, const struct bpg_result *r)
 {
 	bpg_json_object(j, "environment");
@@ -144,6 +159,7 @@ static void write_environment(struct bpg_json *j, const struct bpg_result *r)
 	bpg_json_hex(j, "plan_hash", r->plan_hash);
 	bpg_json_hex(j, "bounds_hash", r->bounds_hash);
 	bpg_versions_json(j);
+	write_sources(j);
 	bpg_json_end(j);
 }
 

@@ -35,7 +35,10 @@ valid_json()
 		echo "(declare-const X_$i Real) (assert (>= X_$i 0)) (assert (<= X_$i 1))"
 		i=$((i + 1))
 	done
-	echo "(declare-const Y_0 Real) (assert (>= Y_0 1))"
+	for i in 0 1 2 3; do
+		echo "(declare-const Y_$i Real)"
+	done
+	echo "(assert (>= Y_0 1))"
 } >"$tmp/slow.vnnlib"
 awk 'BEGIN { for (i = 0; i < 16; i++) print 0.5 }' >"$tmp/centre"
 

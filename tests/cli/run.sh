@@ -42,6 +42,8 @@ sed -n 's/.*(X_[0-9]* \([^)]*\)).*/\1/p' "$tmp/out" >"$tmp/x"
 sed -n 's/.*(\(Y_[0-9]* [^)]*\)).*/\1/p' "$tmp/out" >"$tmp/y"
 [ "$(wc -l <"$tmp/x")" -eq 64 ] && [ "$(wc -l <"$tmp/y")" -eq 10 ] || complain "the witness is incomplete"
 "$bpgraph" eval digits.onnx --input "$tmp/x" >"$tmp/again" || complain "eval of the witness failed"
+run 1 '{"bpgraph"*' digits.onnx digits_nine.vnnlib --json -
+grep -q '"verdict": "sat"' "$tmp/out" && grep -q '"witness":' "$tmp/out" || complain "the JSON of a sat lacks something: $(cat "$tmp/out")"
 cmp -s "$tmp/y" "$tmp/again" || complain "eval does not give the outputs of the witness"
 
 # Regions: the box of the property given by hand encloses the outputs at its centre.

@@ -517,9 +517,10 @@ static void try_scene(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
 	REQUIRE(!st || st == BPG_EFILE || st == BPG_ENUMERIC || st == BPG_EUNSUPPORTED, "seed %llu: %s", (unsigned long long)seed,
 	        bpg_ctx_message(ctx));
 	struct bpg_region g = { .n = s->node[0].n, .lo = s->lo, .up = s->up };
-	for (int way = 0; !st && way < 6; way++) {
-		struct bpg_bound_options b = outcome_options((enum bpg_method)(BPG_METHOD_IBP + way / 2), way % 2);
+	for (int way = 0; !st && way < 8; way++) { /* the last two: with parameters */
+		struct bpg_bound_options b = outcome_options((enum bpg_method)(BPG_METHOD_IBP + (way < 6 ? way / 2 : 2)), way % 2);
 		struct outcome o;
+		b.iterations = way < 6 ? 0 : 2;
 		b.slope = (enum bpg_slope_rule)below(4);
 		enum bpg_status ran = outcome_run(&o, ctx, rt, net, &g, &b, s->row, ROWS);
 		REQUIRE(!ran, "seed %llu, method %d, float%d: %s", (unsigned long long)seed, (int)b.method, b.wide ? 64 : 32,

@@ -77,9 +77,9 @@ static void pool_net(struct build *b)
 	build_output(b, build_dense(b, build_flatten(b, x), 5, NULL, NULL));
 }
 
-enum { NETS = 5, WAYS = 3, HASHES = 2 * NETS * WAYS };
+enum { NETS = 5, WAYS = 4, HASHES = 2 * NETS * WAYS };
 static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball" };
-static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32" };
+static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32", "alpha-crown, float32" };
 
 static void make(struct build *b, int net)
 {
@@ -133,6 +133,7 @@ static int run(const struct setting *s)
 		for (int w = 0; w < WAYS && !bad; w++) {
 			struct bpg_bound_options bound = outcome_options(w == 2 ? BPG_METHOD_IBP : BPG_METHOD_CROWN, w == 1);
 			struct outcome out;
+			bound.iterations = w == 3 ? 4 : 0;
 			bound.owners = s->owners, bound.wave = s->wave, bound.panel = s->panel, bound.tile = s->tile;
 			bad = outcome_run(&out, ctx, rt, net, &g, &bound, NULL, 0);
 			printf("%" PRIx64 " %" PRIx64 "\n", out.bounds_hash, out.plan_hash);

@@ -115,6 +115,23 @@ START_TEST(test_sizes)
 }
 END_TEST
 
+/* Several options append, the line replaces the environment, and only the variable is cut at colons. */
+START_TEST(test_lists)
+{
+	setenv("BPGRAPH_LAYER", "a.so::b c.so", 1);
+	ck_assert_int_eq(bpg_options_environment(ctx, &o, BPG_COMMAND_RUN), BPG_OK);
+	ck_assert_str_eq(o.layer, "a.so\n\nb c.so\n");
+	ck_assert_int_eq(set("layer", "x:y.so"), BPG_OK);
+	ck_assert_str_eq(o.layer, "x:y.so\n");
+	ck_assert_int_eq(set("layer", "./z.so"), BPG_OK);
+	ck_assert_str_eq(o.layer, "x:y.so\n./z.so\n");
+	ck_assert_int_eq(bpg_options_environment(ctx, &o, BPG_COMMAND_RUN), BPG_OK);
+	ck_assert_str_eq(o.layer, "x:y.so\n./z.so\n");
+	unsetenv("BPGRAPH_LAYER");
+	refused("layer", "", "empty");
+}
+END_TEST
+
 START_TEST(test_flags)
 {
 	ck_assert_int_eq(set("layer-bounds", "on"), BPG_OK);
@@ -196,6 +213,7 @@ int main(void)
 	tcase_add_test(t, test_defaults);
 	tcase_add_test(t, test_numbers);
 	tcase_add_test(t, test_sizes);
+	tcase_add_test(t, test_lists);
 	tcase_add_test(t, test_flags);
 	tcase_add_test(t, test_later);
 	tcase_add_test(t, test_environment);
