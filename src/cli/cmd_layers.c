@@ -69,7 +69,8 @@ static void row(const char *op, size_t n, const char *const column[COLUMNS], con
 
 static void print(void)
 {
-	static const char *const title[COLUMNS] = { "layer", "family", "value", "interval", "planes", "splittable", "alpha", "CUDA" };
+	static const char *const title[COLUMNS] = { "layer", "family", "value", "interval", "planes", "splittable", "alpha",
+		"CUDA" };
 	row("operator", 8, title, NULL);
 	for (int i = 0; i < bpg_layer_count(); i++) {
 		const struct bpg_layer *y = bpg_layer_get(i);

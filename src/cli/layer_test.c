@@ -48,7 +48,8 @@ static enum bpg_status parse(struct bpg_ctx *ctx, int argc, char **argv, struct 
 		} else if (!strcmp(argv[i], "--instances") || !strcmp(argv[i], "--seed")) {
 			bool seed = argv[i][2] == 's';
 			if (!number(argv[i + 1], &n) || (!seed && (n < 1 || n > 1000000)))
-				return bpg_fail(ctx, BPG_EUSAGE, "%s: give a whole number%s", argv[i], seed ? "" : " from 1 to 1000000");
+				return bpg_fail(ctx, BPG_EUSAGE, "%s: give a whole number%s", argv[i], seed ? "" : " from 1 to "
+				                "1000000");
 			if (seed) {
 				a->one = true;
 				a->seed = n;
@@ -81,7 +82,8 @@ static bool test(struct bpg_ctx *ctx, const struct asked *a, const struct bpg_la
 		uint64_t seed = a->one ? a->seed : bpg_conformance_seed(layer) + (uint64_t)i;
 		bool wrong = bpg_conformance(ctx, layer, seed, a->scratch ? fileno(a->scratch) : -1) != BPG_OK;
 		if (wrong || bpg_float_mode()) {
-			printf("%-16s FAILED: %s\n", layer->name, wrong ? bpg_ctx_message(ctx) : "it changes how the thread rounds");
+			printf("%-16s FAILED: %s\n", layer->name, wrong ? bpg_ctx_message(ctx) : "it changes how the thread "
+			       "rounds");
 			return false;
 		}
 	}

@@ -5,13 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/clones.h"
 #include "codelets/family_unary.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
 
 #define LANES_DO for (int e = 0; e < BPG_LANES; e++)
 
@@ -281,6 +276,13 @@ void bpg_task_corner(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		for (int64_t c = 0; c < columns; c++, z += BPG_LANES) {
 			int64_t run, i = bpg_columns_element(k, place_of(k, &a->tile.window, c, &run));
 			int64_t at = (q * columns + c) * BPG_LANES;
+			if (!a->norm) {
+				if (a->tile.wide)
+					corner_column_f64((const double *)buffer[1] + at, (float)radius[i], z);
+				else
+					corner_column_f32((const float *)buffer[1] + at, (float)radius[i], z);
+				continue;
+			}
 			LANES_DO {
 				double v = a->tile.wide ? ((const double *)buffer[1])[at + e] : (double)((const float *)buffer[1])[at + e];
 				if (!on_ball[e])

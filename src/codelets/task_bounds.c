@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/clones.h"
 #include "codelets/family_unary.h"
 #include "codelets/tasks.h"
 #include "net/const.h"
@@ -12,12 +13,6 @@
 struct triple {
 	double s, g, m;
 };
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
 
 /* Sixteen lanes in a fixed order: the same bits on every instruction set. */
 CLONES static struct triple dot(int64_t n, const float *w, const double *c, const double *r)

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/clones.h"
 #include "codelets/tasks.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
 
 /* What a column's two planes are at the reference values, and what rounding costs a unit of its coefficient. */
 struct plane {

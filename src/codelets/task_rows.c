@@ -5,14 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/clones.h"
 #include "codelets/tasks.h"
-
-/* Plain multiplications and additions in double or float: equal bits for every clone. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
 
 #define REAL float
 #define REAL_ABS fabsf

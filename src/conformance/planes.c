@@ -12,7 +12,8 @@ static enum bpg_status ask(struct bpg_trial *t)
 			bpg_terms_init(&t->side[k][i]);
 	}
 	for (int64_t i = 0; i < t->n; i++)
-		t->layer->planes(&t->v, (const double *const *)t->l, (const double *const *)t->u, i, &t->side[0][i], &t->side[1][i]);
+		t->layer->planes(&t->v, (const double *const *)t->l, (const double *const *)t->u, i, &t->side[0][i],
+		                 &t->side[1][i]);
 	return BPG_OK;
 }
 
@@ -27,12 +28,14 @@ static enum bpg_status is_legal(struct bpg_trial *t, int64_t i, int side)
 {
 	const struct bpg_terms *p = plane(t, i, side);
 	BPG_REQUIRE(t, !p->failed, "no memory for plane %lld", (long long)i);
-	BPG_REQUIRE(t, !isnan(p->bias) && (!isinf(p->bias) || side * p->bias < 0), "plane %lld has the bias %g", (long long)i, p->bias);
+	BPG_REQUIRE(t, !isnan(p->bias) && (!isinf(p->bias) || side * p->bias < 0), "plane %lld has the bias %g", (long long)i,
+	            p->bias);
 	for (int k = 0; k < p->n; k++) {
 		bool there = p->input[k] >= 0 && p->input[k] < t->v.nin && bpg_trial_variable(t, p->input[k]);
 		there = there && p->index[k] >= 0 && p->index[k] < t->v.in[p->input[k]].n;
 		BPG_REQUIRE(t, there, "term %d of plane %lld is outside its operand", k, (long long)i);
-		BPG_REQUIRE(t, p->coef[k] == (float)p->coef[k] && p->err[k] == 0 && p->bias_err == 0, "coefficient %a of plane %lld",
+		BPG_REQUIRE(t, p->coef[k] == (float)p->coef[k] && p->err[k] == 0 && p->bias_err == 0, "coefficient %a of plane "
+		            "%lld",
 		            p->coef[k], (long long)i);
 	}
 	return BPG_OK;
@@ -62,7 +65,8 @@ static enum bpg_status at_points(struct bpg_trial *t)
 		for (int64_t i = 0; i < t->n; i++)
 			for (int side = 1; side >= -1; side -= 2) {
 				long double magnitude, sum = farthest(plane(t, i, side), side, t->x, t->x, &magnitude);
-				BPG_REQUIRE(t, isinf(plane(t, i, side)->bias) || side * (y[i] - sum) >= -16 * DBL_EPSILON * (magnitude + fabs(y[i])),
+				BPG_REQUIRE(t, isinf(plane(t, i, side)->bias) || side * (y[i] - sum) >= -16 * DBL_EPSILON *
+				            (magnitude + fabs(y[i])),
 				            "plane %lld gives %La, the value is %a", (long long)i, sum, y[i]);
 			}
 	}
@@ -82,9 +86,11 @@ static enum bpg_status over_parts(struct bpg_trial *t)
 		for (int64_t i = 0; i < t->n; i++)
 			for (int side = 1; side >= -1; side -= 2) {
 				const struct bpg_terms *q = plane(t, i, side);
-				long double magnitude, most = farthest(q, side, l, u, &magnitude), room = magnitude * (q->n + 2) * 0x1p-63L;
+				long double magnitude, most = farthest(q, side, l, u, &magnitude), room = magnitude * (q->n +
+				                                                                                       2) * 0x1p-63L;
 				double end = side > 0 ? up[i] : lo[i];
-				BPG_REQUIRE(t, isinf(q->bias) || side * (end - most) >= -room, "plane %lld reaches %La where the values end at %a",
+				BPG_REQUIRE(t, isinf(q->bias) || side * (end - most) >= -room, "plane %lld reaches %La where "
+				            "the values end at %a",
 				            (long long)i, most, end);
 			}
 	}

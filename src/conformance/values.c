@@ -19,7 +19,8 @@ static enum bpg_status in_interval(struct bpg_trial *t, const double *y)
 			BPG_REQUIRE(t, fabsl(exact - y[i]) <= (t->row[i].n + 8) * 0x1p-52L * magnitude + err + 0x1p-1060L,
 			            "eval %lld is %a, the row gives %La", (long long)i, y[i], exact);
 		}
-		BPG_REQUIRE(t, exact >= t->lo[i] - slack && exact <= t->up[i] + slack, "value %lld is %La, outside [%a, %a]", (long long)i,
+		BPG_REQUIRE(t, exact >= t->lo[i] - slack && exact <= t->up[i] + slack, "value %lld is %La, outside [%a, %a]",
+		            (long long)i,
 		            exact, t->lo[i], t->up[i]);
 	}
 	return BPG_OK;
@@ -46,7 +47,8 @@ static enum bpg_status near_in_float(struct bpg_trial *t, double *y)
 			bpg_trial_row(t, i, &magnitude, &err);
 			terms += t->row[i].n;
 		}
-		BPG_REQUIRE(t, fabsl((long double)yf[i] - y[i]) <= terms * 0x1p-22L * magnitude + 1e-30L, "eval_f32 %lld is %a, eval %a",
+		BPG_REQUIRE(t, fabsl((long double)yf[i] - y[i]) <= terms * 0x1p-22L * magnitude + 1e-30L, "eval_f32 %lld is %a, "
+		            "eval %a",
 		            (long long)i, yf[i], y[i]);
 	}
 	for (int k = 0; k < t->v.nin; k++)   /* constants that are no floats */
@@ -77,7 +79,8 @@ enum bpg_status bpg_keeps_pieces(struct bpg_trial *t)
 		first += n;
 	}
 	for (int64_t i = 0; i < t->n; i++)
-		BPG_REQUIRE(t, lo[i] == t->lo[i] && up[i] == t->up[i], "interval %lld in pieces is [%a, %a], whole [%a, %a]", (long long)i,
+		BPG_REQUIRE(t, lo[i] == t->lo[i] && up[i] == t->up[i], "interval %lld in pieces is [%a, %a], whole [%a, %a]",
+		            (long long)i,
 		            lo[i], up[i], t->lo[i], t->up[i]);
 	return BPG_OK;
 }
@@ -127,7 +130,8 @@ enum bpg_status bpg_keeps_nesting(struct bpg_trial *t)
 	bpg_trial_part(t, 1, l, u);
 	BPG_TRY(bpg_trial_interval(t, l, u, 0, t->n, lo, up));
 	for (int64_t i = 0; i < t->n; i++)
-		BPG_REQUIRE(t, lo[i] >= t->lo[i] - room[i] && up[i] <= t->up[i] + room[i], "sub-interval %lld is [%a, %a], outside [%a, %a]",
+		BPG_REQUIRE(t, lo[i] >= t->lo[i] - room[i] && up[i] <= t->up[i] + room[i], "sub-interval %lld is [%a, %a], "
+		            "outside [%a, %a]",
 		            (long long)i, lo[i], up[i], t->lo[i], t->up[i]);
 	return at_point(t, l, u, lo, up);
 }
@@ -141,7 +145,8 @@ static enum bpg_status reads_infinite(struct bpg_trial *t, double *const *l, dou
 		below = below || (c > 0 && isinf(a)) || (c < 0 && isinf(b));
 		above = above || (c > 0 && isinf(b)) || (c < 0 && isinf(a));
 	}
-	BPG_REQUIRE(t, (!below || lo == -INFINITY) && (!above || up == INFINITY), "interval %lld is [%a, %a], not infinite", (long long)i,
+	BPG_REQUIRE(t, (!below || lo == -INFINITY) && (!above || up == INFINITY), "interval %lld is [%a, %a], not infinite",
+	            (long long)i,
 	            lo, up);
 	return BPG_OK;
 }

@@ -157,6 +157,7 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	struct bpg_stage stage;
 	enum bpg_status st = element ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
 	int64_t count;
+	int steps = m->options.iterations;
 
 	if (st)
 		goto out;
@@ -164,13 +165,21 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	if (m->options.method != BPG_METHOD_CROWN) /* intervals go on from here: every element counts */
 		for (count = 0; count < v->columns.n; count++)
 			element[count] = count;
-	if (!rows || !count)
-		goto out;
-	BPG_TRY_TO(bpg_stage_rows(ctx, m, arena, v->id, element, count, false, &stage), out);
-	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
-	if (!m->dry)
-		st = tighten(ctx, m, v, &stage);
+	/* Before rows are optimised a plain pass retires those that need no more. */
+	for (int round = steps ? 0 : 1; !st && rows && round < 2; round++) {
+		m->options.iterations = round ? steps : 0;
+		if (round && steps)
+			count = bpg_wanted(m, v, element);
+		if (!count)
+			break;
+		st = bpg_stage_rows(ctx, m, arena, v->id, element, count, false, &stage);
+		if (!st)
+			st = run_stage(ctx, m, &stage);
+		if (!st && !m->dry)
+			st = tighten(ctx, m, v, &stage);
+	}
 out:
+	m->options.iterations = steps;
 	bpg_arena_free(arena);
 	return st;
 }

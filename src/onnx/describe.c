@@ -139,15 +139,9 @@ enum bpg_status bpg_onnx_describe(struct bpg_ctx *ctx, const char *path, void *t
 	struct bpg_arena *scratch = bpg_arena_new();
 	enum bpg_status st;
 
-	BPG_TRY_TO(bpg_build_start(&b, ctx, path), out);
-	m.arena = b.net->arena;
-	b.net->file = m.files = bpg_onnx_files_new();
-	b.net->close = bpg_onnx_files_close;
-	if (!scratch || !m.files) {
-		st = bpg_nomem(ctx, path);
-		goto out;
-	}
-	BPG_TRY_TO(bpg_onnx_open(ctx, path, m.files), out);
+	if (!scratch)
+		BPG_TRY_TO(bpg_nomem(ctx, path), out);
+	BPG_TRY_TO(bpg_onnx_begin(&m, &b), out);
 	st = describe(&m, &b, scratch, to);
 out:
 	bpg_onnx_parse_end(&m);

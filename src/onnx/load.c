@@ -89,15 +89,9 @@ enum bpg_status bpg_onnx_load(struct bpg_ctx *ctx, const char *path, struct bpg_
 	enum bpg_status st;
 
 	*net = NULL;
-	BPG_TRY_TO(bpg_build_start(&b, ctx, path), out);
-	m.arena = b.net->arena;
-	b.net->file = m.files = bpg_onnx_files_new();
-	b.net->close = bpg_onnx_files_close;
-	if (!scratch || !m.files) {
-		st = bpg_nomem(ctx, path);
-		goto out;
-	}
-	BPG_TRY_TO(bpg_onnx_open(ctx, path, m.files), out);
+	if (!scratch)
+		BPG_TRY_TO(bpg_nomem(ctx, path), out);
+	BPG_TRY_TO(bpg_onnx_begin(&m, &b), out);
 	st = build(&m, &b, scratch);
 out:
 	bpg_onnx_parse_end(&m);

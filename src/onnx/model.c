@@ -65,6 +65,17 @@ static enum bpg_status unpack(struct bpg_onnx_model *m)
 	return BPG_OK;
 }
 
+enum bpg_status bpg_onnx_begin(struct bpg_onnx_model *m, struct bpg_build *b)
+{
+	BPG_TRY(bpg_build_start(b, m->ctx, m->path));
+	m->arena = b->net->arena;
+	b->net->file = m->files = bpg_onnx_files_new();
+	b->net->close = bpg_onnx_files_close;
+	if (!m->files)
+		return bpg_nomem(m->ctx, m->path);
+	return bpg_onnx_open(m->ctx, m->path, m->files);
+}
+
 enum bpg_status bpg_onnx_parse(struct bpg_onnx_model *m)
 {
 	const struct bpg_onnx_fd *file = &m->files->file[0];

@@ -68,6 +68,8 @@ struct bpg_onnx_model {
 	int64_t parameters;
 };
 
+/* Begins a network and opens the file, which the network closes. ctx and path are given. */
+enum bpg_status bpg_onnx_begin(struct bpg_onnx_model *m, struct bpg_build *b);
 /* Maps, scans and parses; checks opset and that there is a graph. Fields files and arena are given. */
 enum bpg_status bpg_onnx_parse(struct bpg_onnx_model *m);
 void bpg_onnx_parse_end(struct bpg_onnx_model *m);

@@ -405,11 +405,6 @@ void bpg_rt_fault(struct bpg_rt *rt, enum bpg_status code, const char *format, .
 	atomic_store(&rt->stop, 1);
 }
 
-void bpg_rt_cancel(struct bpg_rt *rt)
-{
-	atomic_store(&rt->stop, 1);
-}
-
 bool bpg_rt_stopped(const struct bpg_rt *rt)
 {
 	return atomic_load(&rt->stop);

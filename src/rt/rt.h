@@ -53,7 +53,6 @@ struct bpg_tensor;
 struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, int owner);
 /* The last reader has been submitted: the data go when it has run. Waits for nothing. */
 void bpg_tensor_release(struct bpg_tensor *t);
-size_t bpg_tensor_bytes(const struct bpg_tensor *t);
 
 /* Bytes of registered data, now and at most, by owner. */
 size_t bpg_rt_peak_bytes(const struct bpg_rt *rt, int owner);
@@ -90,8 +89,6 @@ enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx);
 
 /* From inside a task: the first fault is kept. */
 void bpg_rt_fault(struct bpg_rt *rt, enum bpg_status code, const char *format, ...) BPG_PRINTF(3, 4);
-/* Stops the run; may be called from a signal handler. */
-void bpg_rt_cancel(struct bpg_rt *rt);
 bool bpg_rt_stopped(const struct bpg_rt *rt);
 
 /* ---- what happened ---- */

@@ -140,8 +140,3 @@ void bpg_tensor_release(struct bpg_tensor *t)
 	}
 	free(t);
 }
-
-size_t bpg_tensor_bytes(const struct bpg_tensor *t)
-{
-	return t->bytes;
-}

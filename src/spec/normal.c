@@ -185,8 +185,6 @@ enum bpg_status bpg_normal_open(struct bpg_normal *f, bool is_or, int64_t line)
 	return BPG_OK;
 }
 
-bool bpg_normal_in_or(const struct bpg_normal *f) { return f->node[f->nodes - 1].is_or; }
-
 void bpg_normal_false(struct bpg_normal *f) { top(f)->dead = true; }
 
 enum bpg_status bpg_normal_bound(struct bpg_normal *f, const struct bpg_bound *b)

@@ -31,7 +31,6 @@ enum bpg_status bpg_normal_open(struct bpg_normal *normal, bool is_or, int64_t l
 enum bpg_status bpg_normal_close(struct bpg_normal *normal, int64_t line);
 
 /* Conditions of the open `and`. */
-bool bpg_normal_in_or(const struct bpg_normal *normal);
 enum bpg_status bpg_normal_bound(struct bpg_normal *normal, const struct bpg_bound *bound);
 enum bpg_status bpg_normal_row(struct bpg_normal *normal, const struct bpg_row *row);
 void bpg_normal_false(struct bpg_normal *normal);

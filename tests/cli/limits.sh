@@ -1,31 +1,7 @@
 #!/bin/sh
 # Limits are kept and what stops a run early never loses what is known: --timeout, interrupts, --memory.
-bpgraph=${BPG_PROGRAM:-./bpgraph}
-make_net=${BPG_BUILD:-.}/tests/cli/make_net
-examples=${BPG_EXAMPLES:-$(dirname "$0")/../../examples}
-tmp=${BPG_BUILD:-.}/tests/tmp/limits.$$
+. "$(dirname "$0")/common.sh"
 [ -x "$make_net" ] || exit 77
-mkdir -p "$tmp" || exit 99
-trap 'rm -rf "$tmp"' EXIT
-status=0
-
-complain()
-{
-	echo "$*"
-	status=1
-}
-
-# Fields of JSON that are one word or number.
-field()
-{
-	sed -n "s/.*\"$2\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$1"
-}
-
-valid_json()
-{
-	command -v python3 >/dev/null || return 0
-	python3 -m json.tool "$1" >/dev/null || complain "$2: no JSON: $(head -c 300 "$1")"
-}
 
 # A run takes many seconds on any machine.
 "$make_net" "$tmp/slow.onnx" 16 1024 24 4 || exit 99

@@ -50,7 +50,8 @@ static enum bpg_status larger_eval(const struct bpg_node *v, const double *const
 	return BPG_OK;
 }
 
-static enum bpg_status larger_interval(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t first, int64_t n,
+static enum bpg_status larger_interval(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t first,
+                                       int64_t n,
                                        double *lo, double *up)
 {
 	(void)v;
@@ -70,7 +71,8 @@ static enum bpg_status larger_gradient(const struct bpg_node *v, const double *c
 }
 
 /* Above, where either may be the larger one: a constant. Sound, not tight. */
-static void larger_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, struct bpg_terms *lower,
+static void larger_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
+                          struct bpg_terms *lower,
                           struct bpg_terms *upper)
 {
 	(void)v;
@@ -88,7 +90,8 @@ static void larger_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	bpg_sample_variable(s, 2, dim);
 }
 
-static BPG_GENERAL_LAYER(larger, .ops = "org.example::Larger", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import = larger_import,
+static BPG_GENERAL_LAYER(larger, .ops = "org.example::Larger", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import =
+                         larger_import,
                          .eval = larger_eval, .interval = larger_interval, .gradient = larger_gradient, .planes = larger_planes,
                          .sample = larger_sample);
 

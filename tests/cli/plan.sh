@@ -1,30 +1,7 @@
 #!/bin/sh
 # What is said about the tasks is true: the plan, its drawing, and the record of a run that was made from it.
-bpgraph=${BPG_PROGRAM:-./bpgraph}
-make_net=${BPG_BUILD:-.}/tests/cli/make_net
-examples=${BPG_EXAMPLES:-$(dirname "$0")/../../examples}
-tmp=${BPG_BUILD:-.}/tests/tmp/plan.$$
+. "$(dirname "$0")/common.sh"
 [ -x "$make_net" ] || exit 77
-mkdir -p "$tmp" || exit 99
-trap 'rm -rf "$tmp"' EXIT
-status=0
-
-complain()
-{
-	echo "$*"
-	status=1
-}
-
-field()
-{
-	sed -n "s/.*\"$2\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$1"
-}
-
-valid_json()
-{
-	command -v python3 >/dev/null || return 0
-	python3 -m json.tool "$1" >/dev/null || complain "$2: no JSON: $(head -c 300 "$1")"
-}
 
 # drawing FILE: braces match, edges join steps that are there, Graphviz reads it where it is installed.
 drawing()

@@ -1,17 +1,6 @@
 #!/bin/sh
 # Whole runs on the example networks: verdicts and exit statuses, the witness, JSON, equal bits, no home folder.
-bpgraph=${BPG_PROGRAM:-./bpgraph}
-examples=${BPG_EXAMPLES:-$(dirname "$0")/../../examples}
-tmp=${BPG_BUILD:-.}/tests/tmp/run.$$
-mkdir -p "$tmp" || exit 99
-trap 'rm -rf "$tmp"' EXIT
-status=0
-
-complain()
-{
-	echo "$*"
-	status=1
-}
+. "$(dirname "$0")/common.sh"
 
 # run STATUS FIRST-LINE WORDS...: output in $tmp/out, messages in $tmp/err
 run()
