@@ -86,4 +86,4 @@ static const struct bpg_unary abs_unary = {
 	.kinks = abs_kinks,
 };
 
-BPG_UNARY_LAYER(abs, .ops = "Abs", .traits = BPG_CONVEX | BPG_PIECEWISE | BPG_NEEDS_KINK, .unary = &abs_unary);
+BPG_UNARY_LAYER(abs, .ops = "Abs", .traits = BPG_CONVEX | BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .unary = &abs_unary);
