@@ -321,7 +321,8 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	*x.r = (struct bpg_result){ .arena = arena, .owners = (int)x.o->shards, .inputs = net->in_count, .outputs = net->out_count };
 	x.r->network = bpg_arena_str(arena, net->path);
-	x.r->predicted_bytes = bpg_arena_alloc(arena, (size_t)x.o->shards + 1, sizeof *x.r->predicted_bytes); /* a run may end before a plan */
+	/* A run may end before there is a plan. */
+	x.r->predicted_bytes = bpg_arena_alloc(arena, (size_t)x.o->shards + 1, sizeof *x.r->predicted_bytes);
 	if (!x.r->predicted_bytes)
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;

@@ -48,7 +48,7 @@ static int extremes(double s, double l, double u, const void *attr, double at[8]
 
 static const struct bpg_unary unary = { .f = f, .ulp = 1, .df = df, .curvature = 2, .slopes = slopes, .extremes = extremes };
 
-static BPG_UNARY_LAYER(signed_square, .ops = "org.example::SignedSquare", .traits = BPG_MONOTONE | BPG_NEEDS_SMOOTH, .unary =
-                       &unary);
+static BPG_UNARY_LAYER(signed_square, .ops = "org.example::SignedSquare", .traits = BPG_MONOTONE | BPG_NEEDS_SMOOTH,
+                       .unary = &unary);
 
 BPG_LAYER_PLUGIN("an example", &bpg_layer_signed_square);

@@ -35,12 +35,11 @@ static enum bpg_status compare_row(struct bpg_trial *t, int64_t i, struct entry 
 	qsort(got, (size_t)n, sizeof *got, by_index);
 	BPG_REQUIRE(t, n == m, "row %lld has %lld entries, terms %lld", (long long)i, (long long)n, (long long)m);
 	for (int64_t k = 0; k < n; k++)
-		BPG_REQUIRE(t, got[k].index == want[k].index && fabs(got[k].coef - want[k].coef) <= 4 * DBL_EPSILON *
-		            fabs(want[k].coef),
+		BPG_REQUIRE(t, got[k].index == want[k].index &&
+		            fabs(got[k].coef - want[k].coef) <= 4 * DBL_EPSILON * fabs(want[k].coef),
 		            "row %lld: %a at %lld, terms %a at %lld", (long long)i, got[k].coef, (long long)got[k].index, want[k].coef,
 		            (long long)want[k].index);
-	BPG_REQUIRE(t, fabs(bias - t->row[i].bias) <= 4 * DBL_EPSILON * fabs(bias), "row %lld: bias %a, terms %a", (long long)i,
-	            bias,
+	BPG_REQUIRE(t, fabs(bias - t->row[i].bias) <= 4 * DBL_EPSILON * fabs(bias), "row %lld: bias %a, terms %a", (long long)i, bias,
 	            t->row[i].bias);
 	return BPG_OK;
 }
@@ -50,8 +49,7 @@ enum bpg_status bpg_keeps_dense(struct bpg_trial *t)
 	struct bpg_dense d;
 	if (!t->layer->dense || !t->layer->dense(&t->v, &d))
 		return BPG_OK;
-	BPG_REQUIRE(t, d.outs == t->n && d.ins == t->v.in[d.operand].n, "dense is %lld x %lld", (long long)d.outs,
-	            (long long)d.ins);
+	BPG_REQUIRE(t, d.outs == t->n && d.ins == t->v.in[d.operand].n, "dense is %lld x %lld", (long long)d.outs, (long long)d.ins);
 	for (int64_t i = 0; i < t->n; i++) {
 		struct entry *got = bpg_trial_alloc(t, d.ins, sizeof *got);
 		int64_t n = 0;
@@ -73,9 +71,10 @@ static enum bpg_status compare_window(struct bpg_trial *t, const struct bpg_conv
 	struct entry *got = bpg_trial_alloc(t, taps, sizeof *got);
 	for (int64_t j = 0; j < taps; j++) {
 		int64_t kx = j % c->kernel[1], ky = j / c->kernel[1] % c->kernel[0], ic = j / c->kernel[1] / c->kernel[0];
-		int64_t y = py * c->stride[0] - c->pad[0] + ky * c->dilation[0], x = px * c->stride[1] - c->pad[1] + kx * c->dilation[1];
-		double w = bpg_const_at(c->weight, oc * c->w_stride[0] + ic * c->w_stride[1] + ky * c->w_stride[2] + kx *
-		                        c->w_stride[3]);
+		int64_t y = py * c->stride[0] - c->pad[0] + ky * c->dilation[0];
+		int64_t x = px * c->stride[1] - c->pad[1] + kx * c->dilation[1];
+		double w = bpg_const_at(c->weight, oc * c->w_stride[0] + ic * c->w_stride[1] + ky * c->w_stride[2] +
+		                        kx * c->w_stride[3]);
 		int64_t channel = oc / (c->out_channels / c->groups) * per + ic;
 		if (w != 0 && y >= 0 && y < c->in_size[0] && x >= 0 && x < c->in_size[1])
 			got[n++] = (struct entry){ channel * c->in_stride[0] + y * c->in_stride[1] + x * c->in_stride[2], w };
@@ -106,9 +105,8 @@ enum bpg_status bpg_keeps_ways(struct bpg_trial *t)
 	BPG_REQUIRE(t, st == BPG_OK, "interval by terms failed with %d", (int)st);
 	for (int64_t i = 0; i < t->n; i++) {
 		double room = bpg_trial_rounding(t, i);
-		BPG_REQUIRE(t, fabs(lo[i] - t->lo[i]) <= room && fabs(up[i] - t->up[i]) <= room, "interval %lld is [%a, %a], by "
-		            "terms [%a, %a]",
-		            (long long)i, t->lo[i], t->up[i], lo[i], up[i]);
+		BPG_REQUIRE(t, fabs(lo[i] - t->lo[i]) <= room && fabs(up[i] - t->up[i]) <= room,
+		            "interval %lld is [%a, %a], by terms [%a, %a]", (long long)i, t->lo[i], t->up[i], lo[i], up[i]);
 	}
 	return BPG_OK;
 }

@@ -54,8 +54,8 @@ static enum bpg_status draw_alpha(struct bpg_trial *t, struct lines *q)
 			continue;
 		f->alpha_range(q->l, q->u, side, t->v.attr, &least, &most, &start);
 		BPG_REQUIRE(t, least <= start && start <= most, "start %g of side %d outside [%g, %g]", start, side, least, most);
-		q->alpha[side] = bpg_rng_below(&t->rng, 3) ? bpg_trial_uniform(t, least, most) : bpg_rng_below(&t->rng,
-		                                                                                               2) ? least : most;
+		double end = bpg_rng_below(&t->rng, 2) ? least : most;
+		q->alpha[side] = bpg_rng_below(&t->rng, 3) ? bpg_trial_uniform(t, least, most) : end;
 	}
 	q->rule = (int)bpg_rng_below(&t->rng, 4);
 	bpg_unary_planes(&t->v, q->l, q->u, q->alpha, q->rule, bpg_rng_below(&t->rng, 2), &q->p);
@@ -81,9 +81,8 @@ static enum bpg_status check_at(struct bpg_trial *t, const struct lines *q, int 
 {
 	long double room;
 	*g = gap(t, q, side, x, &room);
-	BPG_REQUIRE(t, !(*g < -room), "line %a x + %a over [%a, %a] passes the value by %Lg at %a", slope_of(q, side), bias_of(q,
-	                                                                                                                       side), q->l,
-	            q->u, -*g, x);
+	BPG_REQUIRE(t, !(*g < -room), "line %a x + %a over [%a, %a] passes the value by %Lg at %a", slope_of(q, side),
+	            bias_of(q, side), q->l, q->u, -*g, x);
 	return BPG_OK;
 }
 
@@ -127,8 +126,7 @@ static enum bpg_status check_parts(struct bpg_trial *t, const struct lines *q, i
 		long double room = 0x1p-62L * (fabsl((long double)s * x) + fabs(bias_of(q, side)));
 		bpg_unary_range(&t->v, fmin(a, b), fmax(a, b), &lo, &up);
 		double end = side > 0 ? up : lo;
-		BPG_REQUIRE(t, side * (end - most) >= -room, "line %a x + %a over [%a, %a] reaches %La where the values end at "
-		            "%a", s,
+		BPG_REQUIRE(t, side * (end - most) >= -room, "line %a x + %a over [%a, %a] reaches %La, the values end at %a", s,
 		            bias_of(q, side), q->l, q->u, most, end);
 	}
 	return BPG_OK;
@@ -137,10 +135,10 @@ static enum bpg_status check_parts(struct bpg_trial *t, const struct lines *q, i
 static enum bpg_status check_lines(struct bpg_trial *t, const struct lines *q)
 {
 	for (int side = 1; side >= -1; side -= 2) {
-		BPG_REQUIRE(t, isfinite(slope_of(q, side)) && !isnan(bias_of(q, side)) && (!isinf(bias_of(q, side)) || side *
-		                                                                           bias_of(q, side) < 0),
-		            "line over [%a, %a] is %g x + %g", q->l, q->u, slope_of(q, side), bias_of(q, side));
-		if (isinf(bias_of(q, side)) || !isfinite(q->l) || !isfinite(q->u))
+		double b = bias_of(q, side);
+		BPG_REQUIRE(t, isfinite(slope_of(q, side)) && !isnan(b) && (!isinf(b) || side * b < 0),
+		            "line over [%a, %a] is %g x + %g", q->l, q->u, slope_of(q, side), b);
+		if (isinf(b) || !isfinite(q->l) || !isfinite(q->u))
 			continue;
 		BPG_TRY(check_values(t, q, side));
 		BPG_TRY(check_parts(t, q, side));
@@ -170,9 +168,8 @@ static enum bpg_status check_range(struct bpg_trial *t, double l, double u)
 	BPG_REQUIRE(t, lo <= up, "range over [%a, %a] is [%a, %a]", l, u, lo, up);
 	for (int k = 0; k < 2; k++) {
 		double y = f->f(k ? u : l, t->v.attr), room = 2 * bpg_unary_error(f, y);
-		BPG_REQUIRE(t, !isfinite(y) || (y >= lo - room && y <= up + room), "the value %a at %a is outside the range "
-		            "[%a, %a] over [%a, %a]", y,
-		            k ? u : l, lo, up, l, u);
+		BPG_REQUIRE(t, !isfinite(y) || (y >= lo - room && y <= up + room),
+		            "the value %a at %a is outside the range [%a, %a] over [%a, %a]", y, k ? u : l, lo, up, l, u);
 	}
 	return BPG_OK;
 }
@@ -228,9 +225,9 @@ static enum bpg_status check_derivative(struct bpg_trial *t, const struct lines 
 	double at = moved(t, q, k, 0), right = (moved(t, q, k, h) - at) / h, left = (at - moved(t, q, k, -h)) / h;
 	if (fabs(right - left) > 1e-4 * (1 + fabs(right)) || (k % 3 != 2 && d == 0))
 		return BPG_OK;
-	BPG_REQUIRE(t, fabs(0.5 * (left + right) - d) <= 1e-3 * (1 + fabs(d)), "slope over [%a, %a], alpha %g %g: derivative %d "
-	            "is %g, differences %g",
-	            q->l, q->u, q->alpha[0], q->alpha[1], k, d, 0.5 * (left + right));
+	BPG_REQUIRE(t, fabs(0.5 * (left + right) - d) <= 1e-3 * (1 + fabs(d)),
+	            "slope over [%a, %a], alpha %g %g: derivative %d is %g, differences %g", q->l, q->u, q->alpha[0],
+	            q->alpha[1], k, d, 0.5 * (left + right));
 	return BPG_OK;
 }
 

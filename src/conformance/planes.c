@@ -34,8 +34,7 @@ static enum bpg_status is_legal(struct bpg_trial *t, int64_t i, int side)
 		bool there = p->input[k] >= 0 && p->input[k] < t->v.nin && bpg_trial_variable(t, p->input[k]);
 		there = there && p->index[k] >= 0 && p->index[k] < t->v.in[p->input[k]].n;
 		BPG_REQUIRE(t, there, "term %d of plane %lld is outside its operand", k, (long long)i);
-		BPG_REQUIRE(t, p->coef[k] == (float)p->coef[k] && p->err[k] == 0 && p->bias_err == 0, "coefficient %a of plane "
-		            "%lld",
+		BPG_REQUIRE(t, p->coef[k] == (float)p->coef[k] && p->err[k] == 0 && p->bias_err == 0, "coefficient %a of plane %lld",
 		            p->coef[k], (long long)i);
 	}
 	return BPG_OK;
@@ -65,8 +64,8 @@ static enum bpg_status at_points(struct bpg_trial *t)
 		for (int64_t i = 0; i < t->n; i++)
 			for (int side = 1; side >= -1; side -= 2) {
 				long double magnitude, sum = farthest(plane(t, i, side), side, t->x, t->x, &magnitude);
-				BPG_REQUIRE(t, isinf(plane(t, i, side)->bias) || side * (y[i] - sum) >= -16 * DBL_EPSILON *
-				            (magnitude + fabs(y[i])),
+				long double room = 16 * DBL_EPSILON * (magnitude + fabs(y[i]));
+				BPG_REQUIRE(t, isinf(plane(t, i, side)->bias) || side * (y[i] - sum) >= -room,
 				            "plane %lld gives %La, the value is %a", (long long)i, sum, y[i]);
 			}
 	}
@@ -86,12 +85,11 @@ static enum bpg_status over_parts(struct bpg_trial *t)
 		for (int64_t i = 0; i < t->n; i++)
 			for (int side = 1; side >= -1; side -= 2) {
 				const struct bpg_terms *q = plane(t, i, side);
-				long double magnitude, most = farthest(q, side, l, u, &magnitude), room = magnitude * (q->n +
-				                                                                                       2) * 0x1p-63L;
+				long double magnitude, most = farthest(q, side, l, u, &magnitude);
+				long double room = magnitude * (q->n + 2) * 0x1p-63L;
 				double end = side > 0 ? up[i] : lo[i];
-				BPG_REQUIRE(t, isinf(q->bias) || side * (end - most) >= -room, "plane %lld reaches %La where "
-				            "the values end at %a",
-				            (long long)i, most, end);
+				BPG_REQUIRE(t, isinf(q->bias) || side * (end - most) >= -room,
+				            "plane %lld reaches %La, the values end at %a", (long long)i, most, end);
 			}
 	}
 	return BPG_OK;

@@ -98,8 +98,8 @@ void bpg_trial_part(struct bpg_trial *t, double part, double **l, double **u)
 
 /* ---- callbacks ---- */
 
-enum bpg_status bpg_trial_interval(struct bpg_trial *t, double *const *l, double *const *u, int64_t first, int64_t n, double *lo,
-                                   double *up)
+enum bpg_status bpg_trial_interval(struct bpg_trial *t, double *const *l, double *const *u, int64_t first, int64_t n,
+                                   double *lo, double *up)
 {
 	enum bpg_status st = bpg_node_interval(&t->v, (const double *const *)l, (const double *const *)u, first, n, lo, up);
 	BPG_REQUIRE(t, st == BPG_OK, "interval failed with %d", (int)st);
@@ -124,8 +124,7 @@ static enum bpg_status draw_rows(struct bpg_trial *t)
 		for (int k = 0; k < r->n; k++) {
 			bool legal = r->input[k] >= 0 && r->input[k] < t->v.nin && bpg_trial_variable(t, r->input[k]);
 			legal = legal && r->index[k] >= 0 && r->index[k] < t->v.in[r->input[k]].n && r->err[k] >= 0;
-			BPG_REQUIRE(t, legal && isfinite(r->coef[k]), "term %d of row %lld is outside its operand", k,
-			            (long long)i);
+			BPG_REQUIRE(t, legal && isfinite(r->coef[k]), "term %d of row %lld is outside its operand", k, (long long)i);
 		}
 	}
 	return BPG_OK;

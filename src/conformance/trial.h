@@ -47,8 +47,8 @@ void bpg_trial_point(struct bpg_trial *t, bool corner);
 /* A box inside the box, `part` of its width at most; l and u of variable operands are allocated, others null. */
 void bpg_trial_part(struct bpg_trial *t, double part, double **l, double **u);
 
-enum bpg_status bpg_trial_interval(struct bpg_trial *t, double *const *l, double *const *u, int64_t first, int64_t n, double *lo,
-                                   double *up);
+enum bpg_status bpg_trial_interval(struct bpg_trial *t, double *const *l, double *const *u, int64_t first, int64_t n,
+                                   double *lo, double *up);
 enum bpg_status bpg_trial_eval(struct bpg_trial *t, double *const *x, double *y);
 
 /* LINEAR: value of row i at the point, the magnitude of what is summed, and what the row may be off. */

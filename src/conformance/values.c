@@ -20,8 +20,7 @@ static enum bpg_status in_interval(struct bpg_trial *t, const double *y)
 			            "eval %lld is %a, the row gives %La", (long long)i, y[i], exact);
 		}
 		BPG_REQUIRE(t, exact >= t->lo[i] - slack && exact <= t->up[i] + slack, "value %lld is %La, outside [%a, %a]",
-		            (long long)i,
-		            exact, t->lo[i], t->up[i]);
+		            (long long)i, exact, t->lo[i], t->up[i]);
 	}
 	return BPG_OK;
 }
@@ -47,9 +46,8 @@ static enum bpg_status near_in_float(struct bpg_trial *t, double *y)
 			bpg_trial_row(t, i, &magnitude, &err);
 			terms += t->row[i].n;
 		}
-		BPG_REQUIRE(t, fabsl((long double)yf[i] - y[i]) <= terms * 0x1p-22L * magnitude + 1e-30L, "eval_f32 %lld is %a, "
-		            "eval %a",
-		            (long long)i, yf[i], y[i]);
+		BPG_REQUIRE(t, fabsl((long double)yf[i] - y[i]) <= terms * 0x1p-22L * magnitude + 1e-30L,
+		            "eval_f32 %lld is %a, eval %a", (long long)i, yf[i], y[i]);
 	}
 	for (int k = 0; k < t->v.nin; k++)   /* constants that are no floats */
 		if (t->x[k] && t->v.in[k].value)
@@ -80,8 +78,7 @@ enum bpg_status bpg_keeps_pieces(struct bpg_trial *t)
 	}
 	for (int64_t i = 0; i < t->n; i++)
 		BPG_REQUIRE(t, lo[i] == t->lo[i] && up[i] == t->up[i], "interval %lld in pieces is [%a, %a], whole [%a, %a]",
-		            (long long)i,
-		            lo[i], up[i], t->lo[i], t->up[i]);
+		            (long long)i, lo[i], up[i], t->lo[i], t->up[i]);
 	return BPG_OK;
 }
 
@@ -130,9 +127,8 @@ enum bpg_status bpg_keeps_nesting(struct bpg_trial *t)
 	bpg_trial_part(t, 1, l, u);
 	BPG_TRY(bpg_trial_interval(t, l, u, 0, t->n, lo, up));
 	for (int64_t i = 0; i < t->n; i++)
-		BPG_REQUIRE(t, lo[i] >= t->lo[i] - room[i] && up[i] <= t->up[i] + room[i], "sub-interval %lld is [%a, %a], "
-		            "outside [%a, %a]",
-		            (long long)i, lo[i], up[i], t->lo[i], t->up[i]);
+		BPG_REQUIRE(t, lo[i] >= t->lo[i] - room[i] && up[i] <= t->up[i] + room[i],
+		            "sub-interval %lld is [%a, %a], outside [%a, %a]", (long long)i, lo[i], up[i], t->lo[i], t->up[i]);
 	return at_point(t, l, u, lo, up);
 }
 
@@ -141,13 +137,13 @@ static enum bpg_status reads_infinite(struct bpg_trial *t, double *const *l, dou
 {
 	bool below = false, above = false;
 	for (int k = 0; k < t->row[i].n; k++) {
-		double c = t->row[i].coef[k], a = l[t->row[i].input[k]][t->row[i].index[k]], b = u[t->row[i].input[k]][t->row[i].index[k]];
+		int input = t->row[i].input[k];
+		double c = t->row[i].coef[k], a = l[input][t->row[i].index[k]], b = u[input][t->row[i].index[k]];
 		below = below || (c > 0 && isinf(a)) || (c < 0 && isinf(b));
 		above = above || (c > 0 && isinf(b)) || (c < 0 && isinf(a));
 	}
 	BPG_REQUIRE(t, (!below || lo == -INFINITY) && (!above || up == INFINITY), "interval %lld is [%a, %a], not infinite",
-	            (long long)i,
-	            lo, up);
+	            (long long)i, lo, up);
 	return BPG_OK;
 }
 
@@ -166,8 +162,8 @@ enum bpg_status bpg_keeps_infinite(struct bpg_trial *t)
 	BPG_TRY(bpg_trial_interval(t, l, u, 0, t->n, lo, up));
 	for (int64_t i = 0; i < t->n; i++) {
 		BPG_REQUIRE(t, lo[i] <= t->lo[i] + room[i] && up[i] >= t->up[i] - room[i],
-		            "interval %lld of an infinite box is [%a, %a], of a smaller one [%a, %a]", (long long)i, lo[i], up[i], t->lo[i],
-		            t->up[i]);
+		            "interval %lld of an infinite box is [%a, %a], of a smaller one [%a, %a]", (long long)i, lo[i], up[i],
+		            t->lo[i], t->up[i]);
 		if (t->row)
 			BPG_TRY(reads_infinite(t, l, u, i, lo[i], up[i]));
 	}

@@ -25,8 +25,7 @@ enum bpg_status bpg_plugin_float_mode(struct bpg_ctx *ctx, const char *where)
 	if (!bpg_float_mode())
 		return BPG_OK;
 	return bpg_fail(ctx, BPG_EFAULT, "%s: the rounding of this thread was changed, or small numbers are flushed to zero, so "
-	                "bounds "
-	                "would not hold; a layer loaded by --layer does that (compiled with -ffast-math or -Ofast?)", where);
+	                "bounds would not hold; a layer loaded by --layer does that (compiled with -ffast-math or -Ofast?)", where);
 }
 
 /* The file that holds an address; null: none. */
@@ -55,8 +54,7 @@ static enum bpg_status check_sizes(struct bpg_ctx *ctx, const char *path, const 
 {
 	if (p->abi != BPG_LAYER_ABI)
 		return bpg_fail(ctx, BPG_EUSAGE, "%s: made for layer ABI %d, this bpgraph has %d; compile it again with the "
-		                "installed headers", path,
-		                p->abi, BPG_LAYER_ABI);
+		                "installed headers", path, p->abi, BPG_LAYER_ABI);
 	const struct {
 		const char *what;
 		int theirs;
@@ -69,8 +67,8 @@ static enum bpg_status check_sizes(struct bpg_ctx *ctx, const char *path, const 
 	for (size_t i = 0; i < BPG_LEN(t); i++)
 		if (t[i].theirs != (int)t[i].ours)
 			return bpg_fail(ctx, BPG_EUSAGE, "%s: struct %s has %d bytes there and %zu here, with the same ABI %d; "
-			                "compile it again with the "
-			                "installed headers", path, t[i].what, t[i].theirs, t[i].ours, BPG_LAYER_ABI);
+			                "compile it again with the installed headers", path, t[i].what, t[i].theirs, t[i].ours,
+			                BPG_LAYER_ABI);
 	if (p->layers < 1 || !p->layer)
 		return bpg_fail(ctx, BPG_EFILE, "%s: holds no layers; list them in BPG_LAYER_PLUGIN", path);
 	return BPG_OK;
@@ -84,9 +82,8 @@ static enum bpg_status take(struct bpg_ctx *ctx, const char *path, void *file)
 		return bpg_fail(ctx, BPG_EUSAGE, "%s: brings another copy of bpgraph; link it without -lbpgraph", path);
 	const struct bpg_layer_plugin *p = dlsym(file, "bpg_layer_plugin");
 	if (!p)
-		return bpg_fail(ctx, BPG_EFILE, "%s: has no symbol bpg_layer_plugin, so it is no plugin of bpgraph; end its "
-		                "source with "
-		                "BPG_LAYER_PLUGIN", path);
+		return bpg_fail(ctx, BPG_EFILE, "%s: has no symbol bpg_layer_plugin, so it is no plugin of bpgraph; end its source "
+		                "with BPG_LAYER_PLUGIN", path);
 	BPG_TRY(check_sizes(ctx, path, p));
 	if (!bpg_grow(&loaded, &room, (int64_t)count + 1, sizeof *loaded))
 		return bpg_nomem(ctx, path);
@@ -130,8 +127,7 @@ static enum bpg_status load(struct bpg_ctx *ctx, const char *path)
 	enum bpg_status st;
 	if (changed)
 		st = bpg_fail(ctx, BPG_EUSAGE, "%s: changes how this process rounds when it is loaded (flush-to-zero?), so no "
-		              "bound would hold; "
-		              "compile and link it without -ffast-math and -Ofast", path);
+		              "bound would hold; compile and link it without -ffast-math and -Ofast", path);
 	else
 		st = take(ctx, path, file);
 	if (st)

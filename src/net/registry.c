@@ -147,9 +147,9 @@ static enum bpg_status check_operators(struct bpg_ctx *ctx, const char *source, 
 			return bpg_fail(ctx, BPG_EFILE, "%s: layer '%s': the operator '%.*s' is neither \"Op\" nor \"domain::Op\"", source,
 			                bpg_printable(layer->name, name), (int)n, word);
 		if (there)
-			return bpg_fail(ctx, BPG_EUSAGE, "%s: layer '%s' imports the operator '%.*s', which layer '%s' of %s has already; name "
-			                "it \"domain::%.*s\" with a domain of your own", source, bpg_printable(layer->name, name), (int)n, word,
-			                bpg_printable(there->name, other), from ? from : "bpgraph", (int)n, word);
+			return bpg_fail(ctx, BPG_EUSAGE, "%s: layer '%s' imports the operator '%.*s', which layer '%s' of %s has "
+			                "already; name it \"domain::%.*s\" with a domain of your own", source,
+			                bpg_printable(layer->name, name), (int)n, word, bpg_printable(there->name, other), from ? from : "bpgraph", (int)n, word);
 	}
 	return BPG_OK;
 }

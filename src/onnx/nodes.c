@@ -117,8 +117,9 @@ static enum bpg_status import_node(struct importer *im, int i, struct bpg_arena 
 	const Onnx__NodeProto *node = im->g->proto->node[i];
 	struct bpg_onnx_model *m = im->g->model;
 	struct bpg_import about = {
-		.ctx = m->ctx, .arena = m->arena, .path = im->b->net->path, .opset = bpg_onnx_opset(m, node->domain), .output_count = (int)node->n_output,
-		.name = bpg_arena_str(m->arena, im->g->label[i]), .op = operator_name(m->arena, node),
+		.ctx = m->ctx, .arena = m->arena, .path = im->b->net->path, .opset = bpg_onnx_opset(m, node->domain),
+		.output_count = (int)node->n_output, .name = bpg_arena_str(m->arena, im->g->label[i]),
+		.op = operator_name(m->arena, node),
 	};
 	const struct bpg_value **in;
 	bool known;

@@ -51,8 +51,7 @@ static enum bpg_status larger_eval(const struct bpg_node *v, const double *const
 }
 
 static enum bpg_status larger_interval(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t first,
-                                       int64_t n,
-                                       double *lo, double *up)
+                                       int64_t n, double *lo, double *up)
 {
 	(void)v;
 	for (int64_t i = 0; i < n; i++) {
@@ -72,8 +71,7 @@ static enum bpg_status larger_gradient(const struct bpg_node *v, const double *c
 
 /* Above, where either may be the larger one: a constant. Sound, not tight. */
 static void larger_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
-                          struct bpg_terms *lower,
-                          struct bpg_terms *upper)
+                          struct bpg_terms *lower, struct bpg_terms *upper)
 {
 	(void)v;
 	bpg_terms_add(lower, l[0][i] + u[0][i] < l[1][i] + u[1][i], i, 1, 0);
