@@ -17,7 +17,8 @@ static enum bpg_status set_steps(const struct bpg_import *im, struct bpg_inner *
 	for (int a = 0; a < axes; a++)
 		g->count = bpg_size_mul(g->count, axis[a].dim);
 	if (g->count < 0 || g->count > MOST_PRODUCTS)
-		return bpg_import_fail(im, BPG_EUNSUPPORTED, "an output element is a sum of more than %d products", (int)MOST_PRODUCTS);
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "an output element is a sum of more than %d products",
+		                       (int)MOST_PRODUCTS);
 	for (int k = 0; k < 2; k++)
 		if (!(g->step[k] = bpg_import_alloc(im, (size_t)g->count + 1, sizeof *g->step[k])))
 			return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
@@ -120,8 +121,8 @@ static enum bpg_status parse(const struct bpg_import *im, const char *s, struct 
 		} else if (letter(*s) >= 0 && e->n[t] < BPG_MAX_RANK) {
 			e->label[t][e->n[t]++] = letter(*s);
 		} else {
-			return bpg_import_fail(im, BPG_EUNSUPPORTED, "the equation has more than two operands or %d axes, or is damaged",
-			                       BPG_MAX_RANK);
+			return bpg_import_fail(im, BPG_EUNSUPPORTED,
+			                       "the equation has more than two operands or %d axes, or is damaged", BPG_MAX_RANK);
 		}
 	}
 	if (!e->given)
@@ -153,7 +154,8 @@ static enum bpg_status expand_dots(const struct bpg_import *im, const struct bpg
 	for (int t = 0; t < e->operands; t++) {
 		count[t] = e->dots[t] ? v->in[t].shape.rank - (e->n[t] - 1) : 0;
 		if (count[t] < 0 || (!e->dots[t] && e->n[t] != v->in[t].shape.rank))
-			return bpg_import_fail(im, BPG_EFILE, "the equation does not fit operand %d of rank %d", t, v->in[t].shape.rank);
+			return bpg_import_fail(im, BPG_EFILE, "the equation does not fit operand %d of rank %d", t,
+			                       v->in[t].shape.rank);
 		width = count[t] > width ? count[t] : width;
 	}
 	count[2] = width;
@@ -202,8 +204,8 @@ enum bpg_status bpg_inner_einsum(const struct bpg_import *im, struct bpg_node *v
 			if (!known[e.label[t][i]] || x->dim == 1)
 				x->dim = d;
 			if (d != x->dim && d != 1)
-				return bpg_import_fail(im, BPG_EFILE, "a label of the equation has the sizes %lld and %lld", (long long)d,
-				                       (long long)x->dim);
+				return bpg_import_fail(im, BPG_EFILE, "a label of the equation has the sizes %lld and %lld",
+				                       (long long)d, (long long)x->dim);
 			known[e.label[t][i]] = true;
 			x->stride[t] += d == 1 ? 0 : stride[i];
 		}
@@ -234,10 +236,22 @@ void bpg_inner_sample_einsum(struct bpg_rng *rng, struct bpg_sample *s, int oper
 	static const struct {
 		const char *equation, *term[2];
 	} form[] = {
-		{ "bhqd,bhkd->bhqk", { "bhqd", "bhkd" } }, { "bqhd,bkhd->bhqk", { "bqhd", "bkhd" } },
-		{ "bhqk, bkhd -> bqhd", { "bhqk", "bkhd" } }, { "ij,jk", { "ij", "jk" } }, { "...ij,...jk->...ik", { "aij", "ajk" } },
-		{ "i,i->", { "i", "i" } }, { "ii,i->i", { "ii", "i" } }, { "i,j->ji", { "i", "j" } }, { "bid,bjd->bij", { "bid", "bjd" } },
-	}, one[] = { { "ij->ji", { "ij" } }, { "ii->i", { "ii" } }, { "bij->b", { "bij" } }, { "...i->...", { "abi" } }, { "ii", { "ii" } } };
+		{ "bhqd,bhkd->bhqk", { "bhqd", "bhkd" } },
+		{ "bqhd,bkhd->bhqk", { "bqhd", "bkhd" } },
+		{ "bhqk, bkhd -> bqhd", { "bhqk", "bkhd" } },
+		{ "ij,jk", { "ij", "jk" } },
+		{ "...ij,...jk->...ik", { "aij", "ajk" } },
+		{ "i,i->", { "i", "i" } },
+		{ "ii,i->i", { "ii", "i" } },
+		{ "i,j->ji", { "i", "j" } },
+		{ "bid,bjd->bij", { "bid", "bjd" } },
+	}, one[] = {
+		{ "ij->ji", { "ij" } },
+		{ "ii->i", { "ii" } },
+		{ "bij->b", { "bij" } },
+		{ "...i->...", { "abi" } },
+		{ "ii", { "ii" } },
+	};
 	int64_t size[128], dim[4];
 	int which = (int)bpg_rng_below(rng, operands == 2 ? 9 : 5);
 	for (int i = 0; i < 128; i++)

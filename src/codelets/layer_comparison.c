@@ -9,7 +9,8 @@ enum how { EQUAL, LESS, GREATER, LESS_EQUAL, GREATER_EQUAL, AND, OR, XOR, NOT };
 
 static enum bpg_status comparison_import(const struct bpg_import *im, struct bpg_node *v)
 {
-	static const char *const name[] = { "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not" };
+	static const char *const name[] = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual",
+	                                   "And",   "Or",   "Xor",     "Not"};
 	enum how *how = bpg_import_alloc(im, 1, sizeof *how);
 	if (!how)
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
@@ -92,7 +93,8 @@ static void comparison_planes(const struct bpg_node *v, const double *const *l, 
 
 static void comparison_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
-	static const char *const name[] = { "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not" };
+	static const char *const name[] = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual",
+	                                   "And",   "Or",   "Xor",     "Not"};
 	int how = (int)bpg_rng_below(rng, 9), constants = (int)bpg_rng_below(rng, 3);
 	bpg_sample_op(s, name[how], 16);
 	if (how == NOT)

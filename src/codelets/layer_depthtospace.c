@@ -63,7 +63,8 @@ static void depthtospace_terms(const struct bpg_node *v, int64_t i, struct bpg_t
 static void depthtospace_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	bool to_space = bpg_rng_below(rng, 2);
-	int64_t b = 1 + bpg_rng_below(rng, 3), c = 1 + bpg_rng_below(rng, 3), h = 1 + bpg_rng_below(rng, 3), w = 1 + bpg_rng_below(rng, 3);
+	int64_t b = 1 + bpg_rng_below(rng, 3), c = 1 + bpg_rng_below(rng, 3), h = 1 + bpg_rng_below(rng, 3),
+	        w = 1 + bpg_rng_below(rng, 3);
 	int64_t dim[4] = { 1 + bpg_rng_below(rng, 2), to_space ? c * b * b : c, to_space ? h : h * b, to_space ? w : w * b };
 	bpg_sample_op(s, to_space ? "DepthToSpace" : "SpaceToDepth", 13);
 	bpg_sample_int(s, "blocksize", b);

@@ -19,6 +19,8 @@ static enum bpg_status onehot_import(const struct bpg_import *im, struct bpg_nod
 	const struct bpg_shape *in = &v->in[0].shape;
 	if (v->in[1].n != 1 || v->in[2].n != 2 || in->rank >= BPG_MAX_RANK)
 		return bpg_import_fail(im, BPG_EFILE, "depth, values or the rank of the indices do not fit");
+	if (bpg_const_error(v->in[2].value, 0) > 0 || bpg_const_error(v->in[2].value, 1) > 0)
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the values are computed and not exact");
 	double depth = bpg_const_at(v->in[1].value, 0);
 	if (!(depth >= 1 && depth < 0x1p33))
 		return bpg_import_fail(im, BPG_EFILE, "the depth is %g", depth);

@@ -52,8 +52,8 @@ static enum bpg_status import_nd(const struct bpg_import *im, struct bpg_node *v
 	int64_t depth = at->rank > 0 ? at->dim[at->rank - 1] : 0;
 	if (given < 0 || given >= at->rank || depth < 1 || given > in->rank || depth > in->rank - given ||
 	    at->rank - 1 + in->rank - given - depth > BPG_MAX_RANK)
-		return bpg_import_fail(im, BPG_EFILE, "indices of rank %d and depth %lld do not fit an operand of rank %d", at->rank,
-		                       (long long)depth, in->rank);
+		return bpg_import_fail(im, BPG_EFILE, "indices of rank %d and depth %lld do not fit an operand of rank %d",
+		                       at->rank, (long long)depth, in->rank);
 	bpg_shape_strides(in, stride);
 	out->rank = 0;
 	for (int a = 0; a < at->rank - 1; a++)

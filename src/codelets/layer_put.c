@@ -1,5 +1,5 @@
 /* layer_put.c - ScatterND at indices that depend on the input: an output element is the operand's, or that of an update that
- * may lie there; the last one stays. */
+ * may lie there; the last one stays. An index that is NaN, or infinite, hits nothing: it is not there (layer_window.c). */
 #include <string.h>
 
 #include "codelets/family_max.h"
@@ -22,7 +22,8 @@ static enum bpg_status put_import(const struct bpg_import *im, struct bpg_node *
 	if (v->in[1].value || strcmp(bpg_import_string(im, "reduction", "none"), "none"))
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "constant indices, or a reduction");
 	if (g->depth < 1 || g->depth > in->rank || at->rank - 1 + in->rank - g->depth > BPG_MAX_RANK)
-		return bpg_import_fail(im, BPG_EFILE, "indices of depth %lld do not fit an operand of rank %d", (long long)g->depth, in->rank);
+		return bpg_import_fail(im, BPG_EFILE, "indices of depth %lld do not fit an operand of rank %d",
+		                       (long long)g->depth, in->rank);
 	g->inner = 1;
 	for (int a = 0; a < at->rank - 1; a++)
 		want.dim[want.rank++] = at->dim[a];
@@ -53,7 +54,7 @@ static int may_hit(const struct put *g, const double *l, const double *u, int64_
 		double p = (double)(place % g->dim[a]), q = p - (double)g->dim[a];
 		double low = trunc(l[row * g->depth + a]), high = trunc(u[row * g->depth + a]);
 		place /= g->dim[a];
-		if (!(low <= p && p <= high) && !(low <= q && q <= high) && !isnan(low) && !isnan(high))
+		if (!(low <= p && p <= high) && !(low <= q && q <= high))
 			return 1;
 		if (low != high)
 			may |= 1;

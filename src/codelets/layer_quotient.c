@@ -84,8 +84,9 @@ static enum bpg_status quotient_interval(const struct bpg_node *v, const double 
                                          int64_t n, double *lo, double *up)
 {
 	for (int64_t i = 0; i < n; i++) {
-		struct bpg_range r = divide(bpg_range_of(v, l, u, 0, bpg_elementwise_index(v, 0, first + i)),
-		                            bpg_range_of(v, l, u, 1, bpg_elementwise_index(v, 1, first + i)), *(const double *)v->attr);
+		struct bpg_range r =
+		        divide(bpg_range_of(v, l, u, 0, bpg_elementwise_index(v, 0, first + i)),
+		               bpg_range_of(v, l, u, 1, bpg_elementwise_index(v, 1, first + i)), *(const double *)v->attr);
 		lo[i] = r.l;
 		up[i] = r.u;
 	}
@@ -163,8 +164,9 @@ static void quotient_planes(const struct bpg_node *v, const double *const *l, co
 			continue;
 		if (s.a != 0 && !v->in[0].value)
 			bpg_terms_add(t, 0, at[0], mirror ? -s.a : s.a, 0);
-		else if (s.a != 0) /* a constant dividend: x.l == x.u */
-			bpg_plane_bias(t, side, bpg_mul_down(s.a, x.l), bpg_mul_up(s.a, x.l));
+		else if (s.a != 0) /* a constant dividend, up to its error */
+			bpg_plane_bias(t, side, fmin(bpg_mul_down(s.a, x.l), bpg_mul_down(s.a, x.u)),
+			               fmax(bpg_mul_up(s.a, x.l), bpg_mul_up(s.a, x.u)));
 		if (s.b != 0)
 			bpg_terms_add(t, 1, at[1], mirror ? -s.b : s.b, 0);
 	}

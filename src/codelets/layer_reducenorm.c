@@ -325,7 +325,8 @@ static void reducenorm_planes(const struct bpg_node *v, const double *const *l, 
 	}
 	if (s.kind != L2 && s.kind != LOG_SUM_EXP)
 		return;
-	double shift = s.kind == LOG_SUM_EXP ? top_of(&s) : 0, sum = chord_sum(&s, shift), w = s.kind == L2 ? 0.5 / sqrt(sum) : 1 / sum;
+	double shift = s.kind == LOG_SUM_EXP ? top_of(&s) : 0, sum = chord_sum(&s, shift),
+	       w = s.kind == L2 ? 0.5 / sqrt(sum) : 1 / sum;
 	if (!(sum > 0x1p-200)) {
 		bpg_plane_constant(lower, r.l);
 		bpg_plane_constant(upper, r.u);

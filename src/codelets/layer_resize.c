@@ -49,7 +49,8 @@ static enum bpg_status resize_import(const struct bpg_import *im, struct bpg_nod
 	v->out.type = v->in[0].type;
 	BPG_TRY(bpg_resize_name(im, "mode", "nearest", mode_name, &unused));
 	BPG_TRY(bpg_resize_name(im, "keep_aspect_ratio_policy", "stretch", bpg_resize_policies, &unused));
-	BPG_TRY(bpg_resize_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel", bpg_resize_coordinates, &how));
+	BPG_TRY(bpg_resize_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel",
+	                        bpg_resize_coordinates, &how));
 	BPG_TRY(bpg_resize_name(im, "nearest_mode", "round_prefer_floor", nearest_name, &rounding));
 	if (simple)
 		rounding = SIMPLE;

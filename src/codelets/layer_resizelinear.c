@@ -58,7 +58,8 @@ static enum bpg_status resizelinear_import(const struct bpg_import *im, struct b
 	v->out.type = v->in[0].type;
 	BPG_TRY(bpg_resize_name(im, "mode", "nearest", mode, &unused));
 	BPG_TRY(bpg_resize_name(im, "keep_aspect_ratio_policy", "stretch", bpg_resize_policies, &unused));
-	BPG_TRY(bpg_resize_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel", bpg_resize_coordinates, &how));
+	BPG_TRY(bpg_resize_name(im, "coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel",
+	                        bpg_resize_coordinates, &how));
 	if (bpg_import_int(im, "antialias", 0) != 0 || how == BPG_TF_HALF_PIXEL_FOR_NN)
 		return bpg_import_fail(im, BPG_EUNSUPPORTED, "linear interpolation with antialias or tf_half_pixel_for_nn");
 	BPG_TRY(bpg_resize_place(im, v, scale));

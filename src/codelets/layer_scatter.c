@@ -57,7 +57,8 @@ static enum bpg_status place_nd(const struct bpg_import *im, struct bpg_node *v,
 	int64_t stride[BPG_MAX_RANK], inner = 1, depth = at->rank > 0 ? at->dim[at->rank - 1] : 0;
 	struct bpg_shape want = { 0 };
 	if (depth < 1 || depth > in->rank || at->rank - 1 + in->rank - depth > BPG_MAX_RANK)
-		return bpg_import_fail(im, BPG_EFILE, "indices of depth %lld do not fit an operand of rank %d", (long long)depth, in->rank);
+		return bpg_import_fail(im, BPG_EFILE, "indices of depth %lld do not fit an operand of rank %d", (long long)depth,
+		                       in->rank);
 	bpg_shape_strides(in, stride);
 	for (int a = 0; a < at->rank - 1; a++)
 		want.dim[want.rank++] = at->dim[a];
@@ -114,7 +115,8 @@ static void scatter_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[3], at[3], updates[4];
 	double index[64];
-	int axis = (int)bpg_rng_below(rng, 3), depth = 1 + (int)bpg_rng_below(rng, 3), rank = 3, constant = (int)bpg_rng_below(rng, 3);
+	int axis = (int)bpg_rng_below(rng, 3), depth = 1 + (int)bpg_rng_below(rng, 3), rank = 3,
+	    constant = (int)bpg_rng_below(rng, 3);
 	for (int a = 0; a < 3; a++) {
 		dim[a] = 1 + bpg_rng_below(rng, 4);
 		updates[a] = at[a] = 1 + bpg_rng_below(rng, a == axis ? 4 : dim[a]);

@@ -1,6 +1,9 @@
 /* layer_window.c - Slice that begins where a variable says and has a length that is known (net/pass_window.c): one position
- * on one axis moves. The variable is a whole number. Where it may lead outside the operand the shape of the output would
- * change: then nothing is known, and there is no value. */
+ * on one axis moves. The variable is a whole number.
+ *
+ * Behind the end of the operand a slice is shorter, or empty. Here it keeps its shape, and what is not there is NaN as a value
+ * and infinity as a bound: an index that hits nothing. The pass sees to it that such elements are used as indices of updates
+ * alone, where no index and no update are the same. */
 #include "codelets/family_max.h"
 
 struct window {
@@ -17,13 +20,15 @@ static enum bpg_status window_import(const struct bpg_import *im, struct bpg_nod
 	int axis;
 	g->length = bpg_import_int(im, "bpg_length", 0);
 	if (g->length < 1 || v->in[1].n != 1 || v->in[1].value)
-		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the length of the slice depends on the input; re-export with fixed sizes");
+		return bpg_import_fail(im, BPG_EUNSUPPORTED,
+		                       "the length of the slice depends on the input; re-export with fixed sizes");
 	BPG_TRY(bpg_import_axis(im, bpg_import_int(im, "bpg_axis", 0), v->in[0].shape.rank, &axis));
 	v->out.shape = v->in[0].shape;
 	v->out.type = v->in[0].type;
 	g->size = v->in[0].shape.dim[axis];
 	if (g->length > g->size)
-		return bpg_import_fail(im, BPG_EFILE, "a slice of %lld from an axis of size %lld", (long long)g->length, (long long)g->size);
+		return bpg_import_fail(im, BPG_EFILE, "a slice of %lld from an axis of size %lld", (long long)g->length,
+		                       (long long)g->size);
 	v->out.shape.dim[axis] = g->length;
 	g->inner = 1;
 	for (int a = axis + 1; a < v->in[0].shape.rank; a++)
@@ -31,19 +36,20 @@ static enum bpg_status window_import(const struct bpg_import *im, struct bpg_nod
 	return bpg_import_pin(im, v);
 }
 
-/* Element of the operand that output i reads when the slice begins at `start`. */
+/* Element of the operand that output i reads when the slice begins at `start`; -1: it is not there. */
 static int64_t element(const struct window *g, int64_t i, int64_t start)
 {
 	int64_t k = i / g->inner % g->length, outer = i / g->inner / g->length;
-	return (outer * g->size + start + k) * g->inner + i % g->inner;
+	return start + k < g->size ? (outer * g->size + start + k) * g->inner + i % g->inner : -1;
 }
 
+/* Negative positions, which count from the end, are not understood. */
 static enum bpg_status start_of(const struct window *g, const double *const *x, int64_t *start)
 {
 	double s = trunc(x[1][0]);
-	if (!(s >= 0 && s <= (double)(g->size - g->length)))
+	if (!(s >= 0))
 		return BPG_ENUMERIC;
-	*start = (int64_t)s;
+	*start = s < (double)g->size ? (int64_t)s : g->size;
 	return BPG_OK;
 }
 
@@ -51,8 +57,10 @@ static enum bpg_status window_eval(const struct bpg_node *v, const double *const
 {
 	int64_t start;
 	BPG_TRY(start_of(v->attr, x, &start));
-	for (int64_t i = 0; i < v->out.n; i++)
-		y[i] = x[0][element(v->attr, i, start)];
+	for (int64_t i = 0; i < v->out.n; i++) {
+		int64_t at = element(v->attr, i, start);
+		y[i] = at < 0 ? NAN : x[0][at];
+	}
 	return BPG_OK;
 }
 
@@ -60,8 +68,11 @@ static enum bpg_status window_gradient(const struct bpg_node *v, const double *c
 {
 	int64_t start;
 	BPG_TRY(start_of(v->attr, x, &start));
-	for (int64_t i = 0; gx[0] && i < v->out.n; i++)
-		gx[0][element(v->attr, i, start)] += gy[i];
+	for (int64_t i = 0; gx[0] && i < v->out.n; i++) {
+		int64_t at = element(v->attr, i, start);
+		if (at >= 0)
+			gx[0][at] += gy[i];
+	}
 	return BPG_OK;
 }
 
@@ -70,12 +81,16 @@ static bool collect(const struct bpg_node *v, const double *const *l, const doub
                     struct bpg_peak *p)
 {
 	const struct window *g = v->attr;
-	double first = trunc(l[1][0]), last = trunc(u[1][0]);
-	if (!(first >= 0 && last <= (double)(g->size - g->length)))
+	double first = trunc(l[1][0]), last = fmin(trunc(u[1][0]), (double)g->size);
+	if (!(first >= 0) || isnan(last))
 		return false;
 	bpg_peak_start(p, least);
-	for (int64_t s = (int64_t)first; s <= (int64_t)last; s++) {
+	for (int64_t s = (int64_t)fmin(first, (double)g->size); s <= (int64_t)last; s++) {
 		int64_t at = element(g, i, s);
+		if (at < 0) {
+			bpg_peak_add(p, -1, 0, INFINITY, INFINITY);
+			break; /* nor is it for what follows */
+		}
 		struct bpg_range r = bpg_range_of(v, l, u, 0, at);
 		bpg_peak_add(p, v->in[0].value ? -1 : 0, at, r.l, r.u);
 	}
@@ -103,6 +118,8 @@ static void window_planes(const struct bpg_node *v, const double *const *l, cons
 		return;
 	}
 	bpg_peak_below(&p, lower);
+	if (lower->bias == INFINITY) /* nothing is there: the interval says so */
+		bpg_plane_constant(lower, -INFINITY);
 	collect(v, l, u, i, false, &p);
 	bpg_peak_above(&p, upper);
 }

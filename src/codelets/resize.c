@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const char *const bpg_resize_coordinates[] = { "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-	                                       NULL };
+const char *const bpg_resize_coordinates[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
+                                              "asymmetric", "tf_half_pixel_for_nn", NULL};
 const char *const bpg_resize_policies[] = { "stretch", NULL };
 
 enum bpg_status bpg_resize_name(const struct bpg_import *im, const char *attribute, const char *otherwise, const char *const *name,
@@ -63,7 +63,8 @@ enum bpg_status bpg_resize_place(const struct bpg_import *im, struct bpg_node *v
 			return bpg_import_fail(im, BPG_EFILE, "a scale of %g", (double)given[i]);
 		v->out.shape.dim[axis] = scales > 0 ? (int64_t)(given[i] * (float)d) : size[i];
 		scale[axis] = scales > 0 ? (double)given[i] : (double)size[i] / (double)d;
-		if (v->out.shape.dim[axis] < 0 || v->out.shape.dim[axis] > (int64_t)1 << 33 || (d == 0 && v->out.shape.dim[axis] > 0))
+		if (v->out.shape.dim[axis] < 0 || v->out.shape.dim[axis] > (int64_t)1 << 33 ||
+		    (d == 0 && v->out.shape.dim[axis] > 0))
 			return bpg_import_fail(im, BPG_EFILE, "a size of %lld", (long long)v->out.shape.dim[axis]);
 	}
 	if (bpg_shape_count(&v->out.shape) < 0)

@@ -71,6 +71,8 @@ enum bpg_status bpg_pass_normalization(struct bpg_build *b, const struct bpg_imp
 /* A slice of fixed length at a variable position. */
 enum bpg_status bpg_pass_window(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                                 const char *tensor, struct bpg_value *out, bool *done);
+/* Refuses a network that uses such a slice as anything but indices of updates. */
+enum bpg_status bpg_pass_window_uses(struct bpg_ctx *ctx, const struct bpg_net *net);
 /* Drops nodes that no output needs; keeps inputs. */
 enum bpg_status bpg_pass_dead(struct bpg_ctx *ctx, struct bpg_net *net);
 

@@ -211,6 +211,7 @@ enum bpg_status bpg_build_finish(struct bpg_build *b)
 {
 	struct bpg_net *net = b->net;
 	BPG_TRY(bpg_pass_dead(b->ctx, net));
+	BPG_TRY(bpg_pass_window_uses(b->ctx, net));
 	BPG_TRY(number_elements(b, net->inputs, net->input, &net->in_first, &net->in_count));
 	BPG_TRY(number_elements(b, net->outputs, net->output, &net->out_first, &net->out_count));
 

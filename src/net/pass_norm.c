@@ -24,7 +24,7 @@ static bool is_square(const struct bpg_net *net, int node, int of)
 {
 	const struct bpg_net_node *n = node_of(net, node, "Pow");
 	return n && n->v.nin == 2 && n->src[0] == of && n->v.in[0].n == n->v.out.n && n->v.in[1].value && n->v.in[1].n == 1 &&
-	       bpg_const_at(n->v.in[1].value, 0) == 2;
+	       bpg_const_at(n->v.in[1].value, 0) == 2 && bpg_const_error(n->v.in[1].value, 0) == 0;
 }
 
 /* Below an Add of a constant that is nowhere negative. */
@@ -38,7 +38,7 @@ static int skip_epsilon(const struct bpg_net *net, int node)
 	if (!e->value || e->n > MOST_TERMS || n->v.in[variable].n != n->v.out.n)
 		return node;
 	for (int64_t i = 0; i < e->n; i++)
-		if (!(bpg_const_at(e->value, i) >= 0))
+		if (!(bpg_const_at(e->value, i) >= bpg_const_error(e->value, i)))
 			return node;
 	return n->src[variable];
 }
@@ -91,9 +91,9 @@ enum bpg_status bpg_pass_norm(struct bpg_build *b, const struct bpg_import *im, 
 	const struct bpg_net_node *root = node_of(net, in[1]->node, "Sqrt");
 	int sum = root ? skip_epsilon(net, root->src[0]) : -1;
 	const struct bpg_node *m = sum >= 0 ? &net->node[sum].v : NULL;
-	if (!m || net->node[sum].input >= 0 || !m->layer || m->layer->family != BPG_LINEAR || m->nin < 1 || net->node[sum].src[0] < 0 ||
-	    !is_square(net, net->node[sum].src[0], in[0]->node) || bpg_shape_count(&in[1]->shape) != m->out.n ||
-	    m->in[0].n != bpg_shape_count(&both))
+	if (!m || net->node[sum].input >= 0 || !m->layer || m->layer->family != BPG_LINEAR || m->nin < 1 ||
+	    net->node[sum].src[0] < 0 || !is_square(net, net->node[sum].src[0], in[0]->node) ||
+	    bpg_shape_count(&in[1]->shape) != m->out.n || m->in[0].n != bpg_shape_count(&both))
 		return BPG_OK;
 	for (int k = 1; k < m->nin; k++)
 		if (net->node[sum].src[k] >= 0)
@@ -101,7 +101,8 @@ enum bpg_status bpg_pass_norm(struct bpg_build *b, const struct bpg_import *im, 
 	double least = least_own(m, &in[0]->shape, &in[1]->shape);
 	if (!(least > 0x1p-100))
 		return BPG_OK;
-	struct bpg_import_attr most = { .name = "bpg_most", .kind = BPG_ATTR_FLOAT, .f = bpg_next_up(bpg_next_up(1 / bpg_next_down(sqrt(least)))) };
+	struct bpg_import_attr most = {
+	        .name = "bpg_most", .kind = BPG_ATTR_FLOAT, .f = bpg_next_up(bpg_next_up(1 / bpg_next_down(sqrt(least))))};
 	struct bpg_import about = *im;
 	about.attrs = 1;
 	about.attr = &most;

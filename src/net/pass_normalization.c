@@ -19,8 +19,8 @@ struct spelling {
 };
 
 /* One node; `last` gets the name of the result. */
-static enum bpg_status node(const struct spelling *s, const char *op, const struct bpg_value *a, const struct bpg_value *c, bool last,
-                            struct bpg_value *out)
+static enum bpg_status node(const struct spelling *s, const char *op, const struct bpg_value *a, const struct bpg_value *c,
+                            bool last, struct bpg_value *out)
 {
 	struct bpg_arena *arena = s->b->net->arena;
 	const struct bpg_layer *layer = bpg_layer_find("", op);
@@ -68,20 +68,21 @@ static enum bpg_status normalise(const struct spelling *s, const struct bpg_valu
 }
 
 /* The operand as a column per channel (or group) before `spatial` axes: element c is that of channel c. */
-static enum bpg_status column(const struct bpg_import *im, const struct bpg_value *v, int64_t count, int spatial, struct bpg_value *out)
+static enum bpg_status column(const struct bpg_import *im, const struct bpg_value *v, int64_t count, int spatial,
+                              struct bpg_value *out)
 {
 	*out = *v;
 	if (bpg_shape_count(&v->shape) != count)
-		return bpg_import_fail(im, BPG_EFILE, "scale or bias has %lld elements, expected %lld", (long long)bpg_shape_count(&v->shape),
-		                       (long long)count);
+		return bpg_import_fail(im, BPG_EFILE, "scale or bias has %lld elements, expected %lld",
+		                       (long long)bpg_shape_count(&v->shape), (long long)count);
 	out->shape = (struct bpg_shape){ .rank = 1 + spatial };
 	for (int a = 0; a <= spatial; a++)
 		out->shape.dim[a] = a ? 1 : count;
 	return BPG_OK;
 }
 
-static enum bpg_status scaled(const struct spelling *s, struct bpg_value *y, const struct bpg_value *scale, const struct bpg_value *bias,
-                              struct bpg_value *out)
+static enum bpg_status scaled(const struct spelling *s, struct bpg_value *y, const struct bpg_value *scale,
+                              const struct bpg_value *bias, struct bpg_value *out)
 {
 	struct bpg_value t;
 	BPG_TRY(node(s, "Mul", y, scale, !bias, bias ? &t : out));
@@ -106,7 +107,8 @@ static enum bpg_status over_groups(struct spelling *s, const struct bpg_value *c
 {
 	struct bpg_shape shape = in[0]->shape;
 	struct bpg_value x = *in[0], y, scale, bias;
-	int64_t channels = shape.rank > 1 ? shape.dim[1] : 0, batch = shape.rank > 1 ? shape.dim[0] : 0, n = bpg_shape_count(&shape);
+	int64_t channels = shape.rank > 1 ? shape.dim[1] : 0, batch = shape.rank > 1 ? shape.dim[0] : 0,
+	        n = bpg_shape_count(&shape);
 	if (channels < 1 || batch < 1 || n < 1 || groups < 1 || channels % groups)
 		return bpg_import_fail(s->im, BPG_EFILE, "%lld channels cannot be normalised in %lld groups", (long long)channels,
 		                       (long long)groups);

@@ -1,5 +1,6 @@
-/* test_gates.c - activations that are spelled out become one node (net/pass_gate.c), and PRelu with a slope per element
- * becomes Relu and linear nodes (net/pass_prelu.c): the nodes of the network, and its values. */
+/* test_gates.c - activations that are spelled out become one node (net/pass_gate.c), PRelu with a slope per element becomes
+ * Relu and linear nodes (net/pass_prelu.c), squares and normalisations are seen (net/pass_square.c, pass_norm.c,
+ * pass_normalization.c), slices that move are kept to indices (net/pass_window.c): the nodes of the network, and its values. */
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
@@ -68,11 +69,12 @@ static int node(struct net *n, const char *op, ...)
 	return n->values++;
 }
 
+static const double x[N] = { -3.5, -1, -0.2, 0, 0.7, 4 };
+
 /* Checks the operators of the network, blank separated in order, and its values; frees it. */
 static void finish(struct net *n, int output, const char *ops, double (*f)(double x, int i))
 {
 	char found[256] = "";
-	const double x[N] = { -3.5, -1, -0.2, 0, 0.7, 4 };
 	double y[N];
 	ck_assert(bpg_build_output(&n->b, "y", &n->value[output]) == BPG_OK && bpg_build_finish(&n->b) == BPG_OK);
 	const struct bpg_net *net = n->b.net;
@@ -213,6 +215,89 @@ START_TEST(test_prelu)
 }
 END_TEST
 
+/* ---- products and quotients of a tensor with itself ---- */
+
+static double mean_square(void)
+{
+	double sum = 0;
+	for (int i = 0; i < N; i++)
+		sum += x[i] * x[i];
+	return sum / N;
+}
+
+static double square(double z, int i) { (void)i; return z * z; }
+static double rms(double z, int i) { (void)i; return z / sqrt(mean_square() + 0.001f); }
+
+/* Over the last axis: rows of three. */
+static double layer_norm(double z, int i)
+{
+	const double *row = x + i / 3 * 3;
+	double mean = (row[0] + row[1] + row[2]) / 3, var = 0;
+	for (int k = 0; k < 3; k++)
+		var += (row[k] - mean) * (row[k] - mean) / 3;
+	return (z - mean) / sqrt(var + (double)1e-5f) * slopes[i % 3];
+}
+
+/* Width of the interval of y = z / sqrt(mean(w * w) + 0.001) over a box of width 20. */
+static double width(struct net *n, int z, int w)
+{
+	double lower[N], upper[N], lo[N], up[N];
+	int mean = node(n, "ReduceMean", node(n, "Mul", w, w, -1), -1);
+	int y = node(n, "Div", z, node(n, "Sqrt", node(n, "Add", mean, number(n, 0.001), -1), -1), -1);
+	for (int i = 0; i < N; i++) {
+		lower[i] = -10;
+		upper[i] = 10;
+	}
+	ck_assert(bpg_build_output(&n->b, "y", &n->value[y]) == BPG_OK && bpg_build_finish(&n->b) == BPG_OK);
+	ck_assert(bpg_net_interval(ctx, n->b.net, lower, upper, lo, up) == BPG_OK);
+	bpg_net_free(n->b.net);
+	return up[0] - lo[0];
+}
+
+/* A square is one function; a tensor over the root of its own mean square is at most sqrt(n), over that of another it is not. */
+START_TEST(test_squares)
+{
+	struct net n;
+	start(&n);
+	finish(&n, node(&n, "Mul", 0, 0, -1), "Pow", square);
+	start(&n);
+	int mean = node(&n, "ReduceMean", node(&n, "Mul", 0, 0, -1), -1);
+	int root = node(&n, "Sqrt", node(&n, "Add", mean, number(&n, 0.001), -1), -1);
+	finish(&n, node(&n, "Div", 0, root, -1), "Pow ReduceMean Add Sqrt Div", rms);
+
+	start(&n);
+	double own = width(&n, 0, 0);
+	ck_assert_msg(own >= 2 * sqrt(N) && own < 2 * sqrt(N) * (1 + 1e-12), "width %.17g", own);
+	start(&n);
+	double other = width(&n, node(&n, "Add", 0, number(&n, 1), -1), 0);
+	ck_assert_msg(other > 100, "width %.17g", other);
+}
+END_TEST
+
+START_TEST(test_layer_normalization)
+{
+	struct net n;
+	start(&n);
+	finish(&n, node(&n, "LayerNormalization", 0, constant(&n, 3, slopes), -1), "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul",
+	       layer_norm);
+}
+END_TEST
+
+/* A slice at a variable position may be empty: it may be an index of updates, but no output. */
+START_TEST(test_moving_slice)
+{
+	struct net n;
+	start(&n);
+	int first = node(&n, "Slice", 0, constant(&n, 2, (double[]){ 0, 0 }), constant(&n, 2, (double[]){ 1, 1 }), -1);
+	int list = node(&n, "Reshape", 0, number(&n, -1), -1);
+	int y = node(&n, "Slice", list, first, node(&n, "Add", first, number(&n, 2), -1), -1);
+	ck_assert(n.value[y].shape.dim[0] == 2);
+	ck_assert(bpg_build_output(&n.b, "y", &n.value[y]) == BPG_OK);
+	ck_assert(bpg_build_finish(&n.b) == BPG_EUNSUPPORTED);
+	bpg_net_free(n.b.net);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("gates");
@@ -224,6 +309,9 @@ int main(void)
 	tcase_add_test(t, test_not_gelu);
 	tcase_add_test(t, test_others);
 	tcase_add_test(t, test_prelu);
+	tcase_add_test(t, test_squares);
+	tcase_add_test(t, test_layer_normalization);
+	tcase_add_test(t, test_moving_slice);
 	suite_add_tcase(s, t);
 
 	SRunner *r = srunner_create(s);
