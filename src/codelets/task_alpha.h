@@ -64,6 +64,5 @@ bpg_task_fn bpg_task_forward_map;
 /* Planes, chosen by the sign of the coefficients. buffers: bounds of v, bounds of each input (read), tile over v (read), point
  * over input k (read), point out (write / rw). */
 bpg_task_fn bpg_task_forward_planes;
-/* Copy between windows. buffers: point in (read), point out (write). */
 
 #endif
