@@ -24,10 +24,13 @@ static void interrupt(int number)
 
 static void catch_signals(void)
 {
-	struct sigaction a = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction a = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND }, old;
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
+	/* a terminal that closes; nohup asks for it to be ignored */
+	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &a, NULL);
 }
 
 static enum bpg_status write_result(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)

@@ -1,10 +1,16 @@
 /* layer_matmul.c - numpy's matrix product, one side constant: Y[.., i, j] = sum_k A[.., i, k] B[.., k, j].
- * Operands of rank 1 are a row (left) or a column (right); leading axes broadcast. */
+ * Operands of rank 1 are a row (left) or a column (right); leading axes broadcast.
+ *
+ * bpgraph:MatMulAdd, made by a pass, has a third, constant operand: a bias for each output of the constant matrix, or one
+ * for all, along the axis of those outputs. */
+#include <string.h>
+
 #include "codelets/family.h"
 
 struct matmul {
 	int64_t m, n, k;
 	struct bpg_shape batch_a, batch_b, batch;   /* leading axes */
+	int64_t bias_stride;                        /* 0: one number for all outputs */
 };
 
 static void leading(const struct bpg_shape *s, struct bpg_shape *batch)
@@ -17,9 +23,25 @@ static void leading(const struct bpg_shape *s, struct bpg_shape *batch)
 static bool matmul_dense(const struct bpg_node *v, struct bpg_dense *d);
 static bool matmul_conv(const struct bpg_node *v, struct bpg_conv *c);
 
+/* The bias lies along the axis of the outputs: the last one, or for a constant on the left the one before it. */
+static bool bias_fits(const struct bpg_node *v, struct matmul *g)
+{
+	const struct bpg_operand *bias = &v->in[2];
+	bool left = v->in[0].value != NULL;
+	int axis = v->out.shape.rank - (left && v->in[1].shape.rank > 1 ? 2 : 1), ahead = v->out.shape.rank - bias->shape.rank;
+
+	if (!bias->value || ahead < 0)
+		return false;
+	g->bias_stride = bias->n == 1 ? 0 : 1;
+	if (bias->n == 1 || v->in[left ? 0 : 1].shape.rank == 1) /* a vector: one output, without an axis */
+		return bias->n == 1;
+	return axis >= ahead && bias->n == v->out.shape.dim[axis] && bias->shape.dim[axis - ahead] == bias->n;
+}
+
 static enum bpg_status matmul_import(const struct bpg_import *im, struct bpg_node *v)
 {
-	BPG_TRY(bpg_import_operands(im, v, 2, 2));
+	bool adds = !strcmp(v->op, "bpgraph:MatMulAdd");
+	BPG_TRY(bpg_import_operands(im, v, adds ? 3 : 2, adds ? 3 : 2));
 	struct matmul *g = bpg_import_alloc(im, 1, sizeof *g);
 	if (!g)
 		return bpg_import_fail(im, BPG_ENOMEM, "not enough memory");
@@ -45,6 +67,8 @@ static enum bpg_status matmul_import(const struct bpg_import *im, struct bpg_nod
 	if (b->rank > 1)
 		v->out.shape.dim[v->out.shape.rank++] = g->n;
 	v->out.type = bpg_common_type(v, 0, 1);
+	if (adds && !bias_fits(v, g))
+		return bpg_import_fail(im, BPG_EUNSUPPORTED, "the bias is not one number per output");
 	struct bpg_dense d;
 	struct bpg_conv c;
 	if (matmul_dense(v, &d) || matmul_conv(v, &c))   /* read by rows */
@@ -67,6 +91,8 @@ static void matmul_terms(const struct bpg_node *v, int64_t i, struct bpg_terms *
 		else
 			bpg_terms_add(t, 0, ia, bpg_const_at(b, ib), bpg_const_error(b, ib));
 	}
+	if (v->nin > 2)
+		bpg_terms_constant(t, 1, 0, v->in[2].value, (a ? row : col) * g->bias_stride);
 }
 
 static bool matmul_dense(const struct bpg_node *v, struct bpg_dense *d)
@@ -79,6 +105,8 @@ static bool matmul_dense(const struct bpg_node *v, struct bpg_dense *d)
 		                 .outs = left ? g->m : g->n, .scale = 1, .bias_scale = 1 };
 	d->stride_out = left ? g->k : 1;
 	d->stride_in = left ? 1 : g->n;
+	d->bias = v->nin > 2 ? v->in[2].value : NULL;
+	d->bias_stride = g->bias_stride;
 	return true;
 }
 
@@ -90,8 +118,10 @@ static bool matmul_conv(const struct bpg_node *v, struct bpg_conv *c)
 	if ((left && v->in[1].value) || bpg_shape_count(left ? &g->batch_a : &g->batch_b) != 1)
 		return false;
 	int64_t batch = bpg_shape_count(&g->batch), outs = left ? g->m : g->n, positions = left ? g->n : g->m;
-	*c = (struct bpg_conv){ .operand = left ? 1 : 0, .weight = v->in[left ? 0 : 1].value, .in_channels = g->k,
-		                .out_channels = outs, .in_size = { batch, positions }, .out_size = { batch, positions },
+	if (v->nin > 2 && g->bias_stride == 0 && outs > 1)
+		return false;
+	*c = (struct bpg_conv){ .operand = left ? 1 : 0, .weight = v->in[left ? 0 : 1].value,
+		                .bias = v->nin > 2 ? v->in[2].value : NULL, .in_channels = g->k, .out_channels = outs, .in_size = { batch, positions }, .out_size = { batch, positions },
 		                .in_stride = { left ? g->n : 1, g->k * positions, left ? 1 : g->k },
 		                .out_stride = { left ? g->n : 1, outs * positions, left ? 1 : g->n },
 		                .kernel = { 1, 1 }, .stride = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1,
@@ -107,15 +137,20 @@ static void matmul_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	int64_t b[4] = { bpg_rng_below(rng, 2) ? p : 1, bpg_rng_below(rng, 2) ? q : 1, k, n };
 	int skip_a = (int)bpg_rng_below(rng, 4), skip_b = (int)bpg_rng_below(rng, 4);
 	const int64_t *da = skip_a == 3 ? a + 3 : a + skip_a, *db = skip_b == 3 ? b + 2 : b + skip_b;
-	bpg_sample_op(s, "MatMul", 13);
-	if (bpg_rng_below(rng, 2)) {
+	bool adds = bpg_rng_below(rng, 2), left = bpg_rng_below(rng, 2);
+	bpg_sample_op(s, adds ? "bpgraph:MatMulAdd" : "MatMul", 13);
+	if (left) {
 		bpg_sample_constant(s, 4 - skip_a, da, NULL);
 		bpg_sample_variable(s, 4 - skip_b, db);
 	} else {
 		bpg_sample_variable(s, 4 - skip_a, da);
 		bpg_sample_constant(s, 4 - skip_b, db, NULL);
 	}
+	if (adds) {
+		int64_t wide = left ? (skip_a == 3 ? 1 : m) : (skip_b == 3 ? 1 : n), dim[2] = { bpg_rng_below(rng, 3) ? wide : 1, 1 };
+		bpg_sample_constant(s, left && skip_b != 3 ? 2 : 1, dim, NULL);
+	}
 }
 
-BPG_LINEAR_LAYER(matmul, .ops = "MatMul", .import = matmul_import, .terms = matmul_terms, .dense = matmul_dense,
+BPG_LINEAR_LAYER(matmul, .ops = "MatMul bpgraph:MatMulAdd", .import = matmul_import, .terms = matmul_terms, .dense = matmul_dense,
                  .conv = matmul_conv, .sample = matmul_sample);

@@ -122,31 +122,53 @@ void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 
 /* ---- start ---- */
 
-/* Row `element` of the dense weights, columns of the input, as rows[i*ins + k]. */
-static void read_rows(const struct bpg_dense *d, const int64_t *element, int count, float *rows)
+/* Weights of some outputs as floats: of output i and input k at i*output + k*input. */
+struct weights {
+	int64_t output, input;
+	float *w;
+};
+
+/* Outputs that are read together: few where an output's weights lie side by side in the file, many where an input's do,
+ * as what is read at once is then a piece of a row of the file. */
+static int together(const struct bpg_dense *d)
 {
+	return d->stride_in == 1 ? BPG_LANES : 8 * BPG_LANES;
+}
+
+static struct weights layout_of(const struct bpg_dense *d, float *w)
+{
+	return d->stride_in == 1 ? (struct weights){ d->ins, 1, w } : (struct weights){ 1, together(d), w };
+}
+
+static bool read_outputs(const struct bpg_dense *d, const int64_t *element, int count, const struct weights *to)
+{
+	int64_t lo = element[0], hi = element[0];
+	for (int i = 1; i < count; i++)
+		lo = BPG_MIN(lo, element[i]), hi = BPG_MAX(hi, element[i]);
+
 	if (d->stride_in == 1) {
 		for (int i = 0; i < count; i++)
-			bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out, d->ins, rows + i * d->ins);
-	} else {
-		int64_t lo = element[0], hi = element[0];
-		for (int i = 1; i < count; i++)
-			lo = BPG_MIN(lo, element[i]), hi = BPG_MAX(hi, element[i]);
-		float *w = d->stride_out == 1 ? malloc((size_t)(hi - lo + 1) * sizeof *w) : NULL;
-		for (int64_t k = 0; k < d->ins; k++) {
-			if (w)
-				bpg_const_read_f32(d->weight, d->base + lo + k * d->stride_in, hi - lo + 1, w);
+			bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out, d->ins, to->w + i * to->output);
+	} else if (d->stride_out == 1) {
+		float *piece = malloc((size_t)(hi - lo + 1) * sizeof *piece);
+		for (int64_t k = 0; piece && k < d->ins; k++) {
+			bpg_const_read_f32(d->weight, d->base + lo + k * d->stride_in, hi - lo + 1, piece);
 			for (int i = 0; i < count; i++)
-				if (w)
-					rows[i * d->ins + k] = w[element[i] - lo];
-				else
-					bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out + k * d->stride_in, 1, rows + i * d->ins + k);
+				to->w[k * to->input + i] = piece[element[i] - lo];
 		}
-		free(w);
+		if (!piece)
+			return false;
+		free(piece);
+	} else {
+		for (int64_t k = 0; k < d->ins; k++)
+			for (int i = 0; i < count; i++)
+				bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out + k * d->stride_in, 1, to->w + k * to->input + i);
 	}
 	if (d->scale != 1)
-		for (int64_t k = 0; k < count * d->ins; k++)
-			rows[k] *= (float)d->scale;
+		for (int64_t k = 0; k < d->ins; k++)
+			for (int i = 0; i < count; i++)
+				to->w[i * to->output + k * to->input] *= (float)d->scale;
+	return true;
 }
 
 /* Row number of the lower and of the upper side of element i of a tile. */
@@ -165,17 +187,23 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 	void *tile = buffer[a->relax ? 2 : 1];
 	double *state = buffer[a->relax ? 3 : 2];
 	int64_t n = h->out->n, columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
-	float *w = malloc((size_t)BPG_LANES * (size_t)(h->dense.ins + 1) * sizeof *w);
+	int many = together(&h->dense);
+	float *w = malloc((size_t)many * (size_t)(h->dense.ins + 1) * sizeof *w);
+	struct weights weights = layout_of(&h->dense, w);
 
 	if (!w) {
-		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %d rows of weights", BPG_LANES);
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %d rows of weights", many);
 		return;
 	}
 	memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
 	for (int i0 = 0; i0 < a->count; i0 += BPG_LANES) {
 		int m = BPG_MIN(a->count - i0, (int)BPG_LANES), strip[2], row[2];
 
-		read_rows(&h->dense, a->element + i0, m, w);
+		if (i0 % many == 0 && !read_outputs(&h->dense, a->element + i0, BPG_MIN(a->count - i0, many), &weights)) {
+			bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a row of weights");
+			break;
+		}
+		const float *own_w = w + i0 % many * weights.output;
 		rows_of(a, i0, &row[0], &row[1]);
 		for (int side = 0; side < 2; side++) {
 			if (row[side] < 0)
@@ -186,7 +214,7 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 			for (int64_t c = 0; c < columns; c++) {
 				int64_t k = bpg_columns_element(in, c);
 				for (int e = 0; e < BPG_LANES; e++) {
-					float v = e < m ? w[e * h->dense.ins + k] : 0;
+					float v = e < m ? own_w[e * weights.output + k * weights.input] : 0;
 					v = side ? -v : v;
 					if (a->tile.wide)
 						X[c * BPG_LANES + e] = v;

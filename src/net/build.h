@@ -62,6 +62,9 @@ enum bpg_status bpg_pass_prelu(struct bpg_build *b, const struct bpg_import *im,
 /* A tensor times itself. */
 enum bpg_status bpg_pass_square(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                                 const char *tensor, struct bpg_value *out, bool *done);
+/* A constant added to a product with a constant matrix. */
+enum bpg_status bpg_pass_bias(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
+                              const char *tensor, struct bpg_value *out, bool *done);
 /* A tensor over the root of a mean of its squares. */
 enum bpg_status bpg_pass_norm(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                               const char *tensor, struct bpg_value *out, bool *done);

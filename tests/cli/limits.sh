@@ -50,7 +50,7 @@ limited "$tmp/slow.vnnlib"
 
 # ---- an interrupt: unknown, exit 3, and the JSON is written ----
 
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
 	for property in '' "$tmp/slow.vnnlib"; do
 		rm -f "$tmp/json"
 		"$bpgraph" run "$tmp/slow.onnx" $property --quiet --json "$tmp/json" >"$tmp/out" 2>"$tmp/err" &
