@@ -39,15 +39,23 @@ CLONES static struct triple dot(int64_t n, const float *w, const double *c, cons
 	return (struct triple){ s[0], g[0], m[0] };
 }
 
-CLONES static void axpy(int64_t n, const float *w, double c, double r, double *s, double *g, double *m)
+/* The same of one input for many outputs. */
+CLONES static void axpy(int64_t n, const float *restrict w, double c, double r, double *restrict s, double *restrict g, double *restrict m)
 {
 	double ac = fabs(c);
+	int64_t i = 0;
 
-	for (int64_t i = 0; i < n; i++) {
-		double x = w[i], a = x < 0 ? -x : x;
-		s[i] += x * c;
-		g[i] += a * r;
-		m[i] += a * ac;
+	for (; i + 16 <= n; i += 16)
+		for (int e = 0; e < 16; e++) {
+			double x = w[i + e], a = fabs(x);
+			s[i + e] += x * c;
+			g[i + e] += a * r;
+			m[i + e] += a * ac;
+		}
+	for (; i < n; i++) {
+		s[i] += w[i] * c;
+		g[i] += fabs((double)w[i]) * r;
+		m[i] += fabs((double)w[i]) * ac;
 	}
 }
 
