@@ -20,6 +20,9 @@ struct bpg_options;
 struct bpg_question;
 /* The question of the property file (null: none) or of the region options; says so when nobody chose a region. */
 enum bpg_status cmd_question(struct bpg_ctx *ctx, const struct bpg_options *o, const char *property, const struct bpg_net *net, struct bpg_question **q);
+/* Refuses outputs that are inputs of this run, one file for two outputs, and files that cannot be written. file: what stands
+ * beside the options. */
+enum bpg_status cmd_outputs(struct bpg_ctx *ctx, const struct bpg_options *o, int files, const char *const *file);
 /* "Usage" of a command. */
 void cmd_help(const char *name);
 

@@ -28,6 +28,7 @@ int cmd_plan(int argc, char **argv)
 		cmd_help("plan");
 		goto out;
 	}
+	BPG_TRY_TO(cmd_outputs(ctx, &o, files, file), out);
 	BPG_TRY_TO(bpg_plugins_load(ctx, o.layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(cmd_question(ctx, &o, files > 1 ? file[1] : NULL, net, &q), out);

@@ -35,16 +35,13 @@ static void catch_signals(void)
 
 static enum bpg_status write_result(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)
 {
-	bool text = true;
 	BPG_TRY(bpg_result_check(ctx, r));
-	if (o->json) {
+	if (!o->json || strcmp(o->json, "-"))
+		BPG_TRY(bpg_result_text(ctx, r, "-"));
+	if (o->json)
 		BPG_TRY(bpg_result_json(ctx, r, o->json));
-		text = strcmp(o->json, "-") != 0;
-	}
 	if (o->results)
 		BPG_TRY(bpg_result_text(ctx, r, o->results));
-	if (text)
-		BPG_TRY(bpg_result_text(ctx, r, "-"));
 	if (r->note && !o->quiet)
 		fprintf(stderr, "bpgraph: note: %s\n", r->note);
 	return BPG_OK;
@@ -93,6 +90,7 @@ int cmd_run(int argc, char **argv)
 		cmd_help("run");
 		goto out;
 	}
+	BPG_TRY_TO(cmd_outputs(ctx, &o, files, file), out);
 	catch_signals();
 	if (!o.quiet)
 		say_idle();

@@ -148,7 +148,7 @@ static void matmul_sample(struct bpg_rng *rng, struct bpg_sample *s)
 	}
 	if (adds) {
 		int64_t wide = left ? (skip_a == 3 ? 1 : m) : (skip_b == 3 ? 1 : n), dim[2] = { bpg_rng_below(rng, 3) ? wide : 1, 1 };
-		bpg_sample_constant(s, left && skip_b != 3 ? 2 : 1, dim, NULL);
+		bpg_sample_constant(s, dim[0] == 1 ? 0 : left && skip_b != 3 ? 2 : 1, dim, NULL);
 	}
 }
 

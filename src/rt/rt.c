@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <hwloc.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <starpu.h>
@@ -126,6 +127,27 @@ static bool known_scheduler(const char *name)
 	return false;
 }
 
+/* StarPU aborts when one of its variables is not the number it must be. */
+static const char *wrong_number(void)
+{
+	static const char *const name[] = { "STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NWORKER_PER_CUDA",
+		"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_WORKERS_NOBIND", "STARPU_RESERVE_NCPU", "STARPU_MAIN_THREAD_BIND",
+		"STARPU_SINGLE_COMBINED_WORKER", "STARPU_DISABLE_ASYNCHRONOUS_COPY", "STARPU_PROFILING", "STARPU_STATS",
+		"STARPU_LIMIT_CPU_MEM", "STARPU_LIMIT_MAX_SUBMITTED_TASKS", "STARPU_LIMIT_MIN_SUBMITTED_TASKS" };
+
+	for (size_t i = 0; i < BPG_LEN(name); i++) {
+		const char *value = getenv(name[i]);
+		char *end;
+		if (!value || !*value)
+			continue;
+		errno = 0;
+		long n = strtol(value, &end, 10);
+		if (errno || *end || end == value || n < 0 || n > INT_MAX)
+			return name[i];
+	}
+	return NULL;
+}
+
 enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *options, struct bpg_rt **out)
 {
 	struct bpg_rt *rt = bpg_calloc(1, sizeof *rt);
@@ -145,6 +167,10 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	if (!known_scheduler(sched)) {
 		free(rt);
 		return bpg_fail(ctx, BPG_EUSAGE, "STARPU_SCHED: unknown scheduler '%s'; known are eager, lws, prio, dmda, dmdas and others", sched);
+	}
+	if (wrong_number()) {
+		free(rt);
+		return bpg_fail(ctx, BPG_EUSAGE, "%s: expected a whole number from 0 on", wrong_number());
 	}
 	if (!make_folder(rt)) {
 		free(rt);

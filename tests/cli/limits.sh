@@ -66,6 +66,34 @@ for signal in INT TERM HUP; do
 	done
 done
 
+# ---- outputs are looked at before the work: nothing that is read, or written by another option, is overwritten ----
+
+refuse()
+{
+	part=$1
+	shift
+	"$bpgraph" run "$tmp/net.onnx" --center "$tmp/centre" --epsilon 0.01 "$@" >"$tmp/out" 2>"$tmp/err"
+	rc=$?
+	[ $rc = 2 ] && [ ! -s "$tmp/out" ] && grep -q -e "$part" "$tmp/err" || complain "$*: exit status $rc: $(cat "$tmp/err")"
+	cmp -s "$examples/digits.onnx" "$tmp/net.onnx" && cmp -s "$examples/digits_conv_six.txt" "$tmp/centre" || complain "$*: an input was overwritten"
+}
+cp "$examples/digits.onnx" "$tmp/net.onnx"
+cp "$examples/digits_conv_six.txt" "$tmp/centre"
+ln -s net.onnx "$tmp/link"
+refuse '--json: .*is read by this run' --json "$tmp/net.onnx"
+refuse '--dot: .*is read by this run' --dot "$tmp/link"
+refuse '--results: .*is read by this run' --results "$tmp/centre"
+refuse '--trace: .*is written by --json' --json "$tmp/both" --trace "$tmp/both"
+refuse '--json: .*cannot be written' --json "$tmp/nowhere/json"
+
+# ---- variables that StarPU would abort on ----
+
+for number in many -1; do
+	STARPU_NCPU=$number "$bpgraph" run "$examples/digits.onnx" >"$tmp/out" 2>"$tmp/err"
+	rc=$?
+	[ $rc = 2 ] && grep -q 'STARPU_NCPU: expected a whole number' "$tmp/err" || complain "STARPU_NCPU=$number: exit status $rc: $(cat "$tmp/err")"
+done
+
 # ---- --memory: too little is refused with the least, the least works, is kept and changes no bit ----
 
 for net in digits digits_conv digits_deep; do

@@ -1,6 +1,6 @@
 /* test_gates.c - activations that are spelled out become one node (net/pass_gate.c), PRelu with a slope per element becomes
  * Relu and linear nodes (net/pass_prelu.c), squares and normalisations are seen (net/pass_square.c, pass_norm.c,
- * pass_normalization.c), slices that move are kept to indices (net/pass_window.c): the nodes of the network, and its values. */
+ * pass_normalization.c), constants added to products become biases (net/pass_bias.c), slices that move are kept to indices (net/pass_window.c): the nodes of the network, and its values. */
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
@@ -283,6 +283,52 @@ START_TEST(test_layer_normalization)
 }
 END_TEST
 
+static int matrix(struct net *n, int rows, int cols, const float *c)
+{
+	struct bpg_value v = { .tensor = "c", .known = true, .node = -1, .type = BPG_F32, .shape = { .rank = 2, .dim = { rows, cols } } };
+	v.value = bpg_const_new(n->b.net->arena, BPG_F32, rows * cols, c);
+	ck_assert(v.value != NULL);
+	n->value[n->values] = v;
+	return n->values++;
+}
+
+static const float by_column[9] = { 1, 0, 0, 0, 2, 0, 0, 0, 3 }, by_row[4] = { 2, 0, 0, 3 }, two_rows[2] = { 5, 7 };
+static const double columns[3] = { 10, 20, 30 };
+static double right_bias(double x, int i) { return (1 + i % 3) * (x + 10); }
+static double right_number(double x, int i) { return (1 + i % 3) * x + 4; }
+static double right_rows(double x, int i) { return (1 + i % 3) * x + two_rows[i / 3]; }
+static double right_twice(double x, int i) { return (1 + i % 3) * (2 * x + 10); }
+static double left_bias(double x, int i) { return (2 + i / 3) * x + two_rows[i / 3]; }
+static double left_columns(double x, int i) { return (2 + i / 3) * x + columns[i % 3]; }
+
+/* A bias is one number per output of the constant matrix, or one for all; any other sum stays a node. */
+START_TEST(test_bias)
+{
+	struct net n;
+	int p;
+
+	start(&n);
+	p = node(&n, "MatMul", 0, matrix(&n, 3, 3, by_column), -1);
+	finish(&n, node(&n, "Add", p, constant(&n, 3, columns), -1), "bpgraph:MatMulAdd", right_bias);
+	start(&n);
+	p = node(&n, "MatMul", 0, matrix(&n, 3, 3, by_column), -1);
+	finish(&n, node(&n, "Add", number(&n, 4), p, -1), "bpgraph:MatMulAdd", right_number);
+	start(&n);
+	p = node(&n, "MatMul", 0, matrix(&n, 3, 3, by_column), -1);
+	finish(&n, node(&n, "Add", p, matrix(&n, 2, 1, two_rows), -1), "MatMul Add", right_rows);
+	start(&n);
+	p = node(&n, "MatMul", matrix(&n, 2, 2, by_row), 0, -1);
+	finish(&n, node(&n, "Add", p, matrix(&n, 2, 1, two_rows), -1), "bpgraph:MatMulAdd", left_bias);
+	start(&n);
+	p = node(&n, "MatMul", matrix(&n, 2, 2, by_row), 0, -1);
+	finish(&n, node(&n, "Add", p, constant(&n, 3, columns), -1), "MatMul Add", left_columns);
+	start(&n); /* the product has another reader */
+	p = node(&n, "MatMul", 0, matrix(&n, 3, 3, by_column), -1);
+	int sum = node(&n, "Add", p, constant(&n, 3, columns), -1);
+	finish(&n, node(&n, "Add", sum, p, -1), "MatMul bpgraph:MatMulAdd Add", right_twice);
+}
+END_TEST
+
 /* A slice at a variable position may be empty: it may be an index of updates, but no output. */
 START_TEST(test_moving_slice)
 {
@@ -311,6 +357,7 @@ int main(void)
 	tcase_add_test(t, test_prelu);
 	tcase_add_test(t, test_squares);
 	tcase_add_test(t, test_layer_normalization);
+	tcase_add_test(t, test_bias);
 	tcase_add_test(t, test_moving_slice);
 	suite_add_tcase(s, t);
 
