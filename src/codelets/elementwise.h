@@ -1,4 +1,4 @@
-/* elementwise.h - what operators with two broadcast operands share. */
+/* elementwise.h - what operators with broadcast operands share: two, or any number. */
 #ifndef BPG_ELEMENTWISE_H
 #define BPG_ELEMENTWISE_H
 
@@ -41,6 +41,40 @@ static inline void bpg_elementwise_sample(struct bpg_rng *rng, struct bpg_sample
 			bpg_sample_constant(s, 4 - skip, dim[k] + skip, NULL);
 		else
 			bpg_sample_variable(s, 4 - skip, dim[k] + skip);
+	}
+}
+
+/* Any number of operands, at least one; the output shape is that of all broadcast. */
+static inline enum bpg_status bpg_variadic_import(const struct bpg_import *im, struct bpg_node *v)
+{
+	BPG_TRY(bpg_import_operands(im, v, 1, v->nin));
+	v->out.shape.rank = 0;
+	for (int k = 0; k < v->nin; k++) {
+		struct bpg_shape so_far = v->out.shape;
+		if (v->in[k].absent)
+			return bpg_import_fail(im, BPG_EFILE, "operand %d is missing", k);
+		if (!bpg_shape_broadcast(&so_far, &v->in[k].shape, &v->out.shape))
+			return bpg_import_fail(im, BPG_EFILE, "the shapes of the operands do not broadcast");
+	}
+	v->out.type = bpg_common_type(v, 0, v->nin - 1);
+	return bpg_import_pin(im, v);
+}
+
+/* One to four operands of shapes that broadcast, at least one of them variable. */
+static inline void bpg_variadic_sample(struct bpg_rng *rng, struct bpg_sample *s)
+{
+	int64_t size[3], dim[3];
+	int count = 1 + (int)bpg_rng_below(rng, 4), variable = (int)bpg_rng_below(rng, count);
+	for (int a = 0; a < 3; a++)
+		size[a] = 1 + bpg_rng_below(rng, 4);
+	for (int k = 0; k < count; k++) {
+		int skip = (int)bpg_rng_below(rng, 4);
+		for (int a = 0; a < 3; a++)
+			dim[a] = bpg_rng_below(rng, 4) ? size[a] : 1;
+		if (k == variable || bpg_rng_below(rng, 3))
+			bpg_sample_variable(s, 3 - skip, dim + skip);
+		else
+			bpg_sample_constant(s, 3 - skip, dim + skip, NULL);
 	}
 }
 

@@ -102,3 +102,27 @@ void bpg_peak_above(const struct bpg_peak *p, struct bpg_terms *t)
 {
 	p->least ? below(p, t) : above(p, t);
 }
+
+void bpg_peaks_interval(bpg_peak_collect *collect, const struct bpg_node *v, const double *const *l, const double *const *u,
+                        int64_t first, int64_t n, double *lo, double *up)
+{
+	struct bpg_peak p;
+
+	for (int64_t i = 0; i < n; i++) {
+		collect(v, l, u, first + i, true, &p);
+		lo[i] = bpg_peak_range(&p).l;
+		collect(v, l, u, first + i, false, &p);
+		up[i] = bpg_peak_range(&p).u;
+	}
+}
+
+void bpg_peaks_planes(bpg_peak_collect *collect, const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
+                      struct bpg_terms *lower, struct bpg_terms *upper)
+{
+	struct bpg_peak p;
+
+	collect(v, l, u, i, true, &p);
+	bpg_peak_below(&p, lower);
+	collect(v, l, u, i, false, &p);
+	bpg_peak_above(&p, upper);
+}

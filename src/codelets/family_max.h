@@ -28,4 +28,13 @@ struct bpg_range bpg_peak_range(const struct bpg_peak *p);
 void bpg_peak_below(const struct bpg_peak *p, struct bpg_terms *t);
 void bpg_peak_above(const struct bpg_peak *p, struct bpg_terms *t);
 
+/* For an output that is one of some elements: between the smallest and the largest of those that `collect` says it may be;
+ * `least` asks for those of the lower side, started as such. */
+typedef void bpg_peak_collect(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, bool least,
+                              struct bpg_peak *p);
+void bpg_peaks_interval(bpg_peak_collect *collect, const struct bpg_node *v, const double *const *l, const double *const *u,
+                        int64_t first, int64_t n, double *lo, double *up);
+void bpg_peaks_planes(bpg_peak_collect *collect, const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
+                      struct bpg_terms *lower, struct bpg_terms *upper);
+
 #endif

@@ -117,26 +117,16 @@ static void collect(const struct bpg_node *v, const double *const *l, const doub
 }
 
 static enum bpg_status put_interval(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t first,
-                                    int64_t n, double *lo, double *up)
+                                       int64_t n, double *lo, double *up)
 {
-	for (int64_t i = 0; i < n; i++) {
-		struct bpg_peak p;
-		collect(v, l, u, first + i, true, &p);
-		lo[i] = bpg_peak_range(&p).l;
-		collect(v, l, u, first + i, false, &p);
-		up[i] = bpg_peak_range(&p).u;
-	}
+	bpg_peaks_interval(collect, v, l, u, first, n, lo, up);
 	return BPG_OK;
 }
 
 static void put_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
-                       struct bpg_terms *lower, struct bpg_terms *upper)
+                          struct bpg_terms *lower, struct bpg_terms *upper)
 {
-	struct bpg_peak p;
-	collect(v, l, u, i, true, &p);
-	bpg_peak_below(&p, lower);
-	collect(v, l, u, i, false, &p);
-	bpg_peak_above(&p, upper);
+	bpg_peaks_planes(collect, v, l, u, i, lower, upper);
 }
 
 static void put_sample(struct bpg_rng *rng, struct bpg_sample *s)

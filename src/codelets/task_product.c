@@ -128,11 +128,14 @@ struct weights {
 	float *w;
 };
 
+enum { READ_FLOATS = 1 << 20 }; /* scratch of a task that starts rows, unless a strip needs more */
+
 /* Outputs that are read together: few where an output's weights lie side by side in the file, many where an input's do,
  * as what is read at once is then a piece of a row of the file. */
 static int together(const struct bpg_dense *d)
 {
-	return d->stride_in == 1 ? BPG_LANES : 8 * BPG_LANES;
+	int64_t strips = d->stride_in == 1 ? 1 : (READ_FLOATS / BPG_LANES) / BPG_MAX(d->ins, (int64_t)1);
+	return (int)BPG_MAX(1, BPG_MIN(strips, 8)) * BPG_LANES;
 }
 
 static struct weights layout_of(const struct bpg_dense *d, float *w)
