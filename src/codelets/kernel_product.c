@@ -14,6 +14,8 @@
 
 typedef void f32_fn(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c,
                     int64_t c_strip, int columns, bool accumulate, const struct bpg_ahead *ahead);
+typedef void few_fn(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c, int64_t c_strip,
+                    int columns, bool accumulate);
 typedef void f64_fn(const double *a, const struct bpg_run *run, int runs, const double *W, double *c, int columns, bool accumulate);
 
 /* ---- plain C: the definition ---- */
@@ -57,6 +59,7 @@ static void f64_portable(const double *a, const struct bpg_run *run, int runs, c
 
 /* ---- AVX2: one strip, four columns at a time ---- */
 
+#define COLUMNS3(X) X(0) X(1) X(2)
 #define COLUMNS4(X) X(0) X(1) X(2) X(3)
 #define COLUMNS8(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
@@ -91,6 +94,41 @@ __attribute__((target("avx2,fma"))) static void f32_avx2(const float *a, int64_t
 		COLUMNS4(STORE)
 #undef STORE
 	}
+}
+
+/* Few columns (the channels of an image): two strips, three columns. */
+__attribute__((target("avx2,fma"))) static void f32_avx2_few(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                              const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+{
+#define ZERO(j) __m256 p##j = _mm256_setzero_ps(), q##j = p##j, r##j = p##j, s##j = p##j;
+	COLUMNS3(ZERO)
+#undef ZERO
+	for (int k = 0; k < runs; k++) {
+		const float *x = a + run[k].a * BPG_LANES, *w = W + run[k].w * BPG_GROUP;
+		for (int i = 0; i < run[k].n; i++, x += BPG_LANES, w += BPG_GROUP) {
+			__m256 t = _mm256_loadu_ps(x), u = _mm256_loadu_ps(x + 8), v = _mm256_loadu_ps(x + a_strip);
+			__m256 y = _mm256_loadu_ps(x + a_strip + 8), b;
+#define STEP(j)                                                                                            \
+			b = _mm256_broadcast_ss(w + j);                                                    \
+			p##j = _mm256_fmadd_ps(b, t, p##j);                                                \
+			q##j = _mm256_fmadd_ps(b, u, q##j);                                                \
+			r##j = _mm256_fmadd_ps(b, v, r##j);                                                \
+			s##j = _mm256_fmadd_ps(b, y, s##j);
+			COLUMNS3(STEP)
+#undef STEP
+		}
+	}
+#define PUT(d, v) _mm256_storeu_ps(d, accumulate ? _mm256_add_ps(_mm256_loadu_ps(d), v) : v)
+#define STORE(j)                                                                                           \
+	if (j < columns) {                                                                                 \
+		PUT(c + j * BPG_LANES, p##j);                                                              \
+		PUT(c + j * BPG_LANES + 8, q##j);                                                          \
+		PUT(c + c_strip + j * BPG_LANES, r##j);                                                    \
+		PUT(c + c_strip + j * BPG_LANES + 8, s##j);                                                \
+	}
+	COLUMNS3(STORE)
+#undef STORE
+#undef PUT
 }
 
 /* Two columns, four registers of rows each. */
@@ -193,8 +231,8 @@ __attribute__((target("avx512f"))) static void f32_avx512(const float *a, int64_
 }
 
 /* Few columns (the channels of an image): four strips, four columns. */
-__attribute__((target("avx512f"))) static void f32_avx512_four(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
-                                                                const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
+__attribute__((target("avx512f"))) static void f32_avx512_few(const float *a, int64_t a_strip, const struct bpg_run *run, int runs,
+                                                               const float *W, float *c, int64_t c_strip, int columns, bool accumulate)
 {
 #define ZERO(j) __m512 p##j = _mm512_setzero_ps(), q##j = p##j, r##j = p##j, s##j = p##j;
 	COLUMNS4(ZERO)
@@ -338,10 +376,10 @@ static struct kernel {
 	const char *name;
 	f32_fn *f32, *f32_two; /* two: a pair of strips, null: none */
 	f64_fn *f64;
-	void (*f32_four)(const float *a, int64_t a_strip, const struct bpg_run *run, int runs, const float *W, float *c, int64_t c_strip,
-	                 int columns, bool accumulate); /* four strips, at most four columns */
 	adjoint_fn *adjoint, *adjoint_two;
-} chosen = { "portable", f32_portable, NULL, f64_portable, NULL, adjoint_portable, NULL };
+	few_fn *few;              /* few_strips strips, at most few_columns columns; null: none */
+	int few_strips, few_columns;
+} chosen = { "portable", f32_portable, NULL, f64_portable, adjoint_portable, NULL, NULL, 0, 0 };
 
 __attribute__((constructor)) static void choose(void)
 {
@@ -352,9 +390,9 @@ __attribute__((constructor)) static void choose(void)
 	if (most && !strcmp(most, "portable"))
 		return;
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2, NULL, adjoint_avx2, NULL };
+		chosen = (struct kernel){ "avx2", f32_avx2, NULL, f64_avx2, adjoint_avx2, NULL, f32_avx2_few, 2, 3 };
 	if (__builtin_cpu_supports("avx512f") && !(most && !strcmp(most, "avx2")))
-		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512, f32_avx512_four, adjoint_avx512, adjoint_avx512_two };
+		chosen = (struct kernel){ "avx512", f32_avx512, f32_avx512_two, f64_avx512, adjoint_avx512, adjoint_avx512_two, f32_avx512_few, 4, 4 };
 #endif
 }
 
@@ -384,9 +422,9 @@ void bpg_product_f32(int strips, const float *A, int64_t a_strip, const struct b
 {
 	int s = 0;
 
-	if (chosen.f32_four && columns <= 4)
-		for (; s + 3 < strips; s += 4)
-			chosen.f32_four(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
+	if (chosen.few && columns <= chosen.few_columns)
+		for (; s + chosen.few_strips <= strips; s += chosen.few_strips)
+			chosen.few(A + s * a_strip, a_strip, run, runs, W, C + s * c_strip, c_strip, columns, accumulate);
 	if (chosen.f32_two)
 		for (; s + 1 < strips; s += 2) {
 			struct bpg_ahead next;
