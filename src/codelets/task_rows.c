@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codelets/clones.h"
+#include "codelets/lanes.h"
 #include "codelets/tasks.h"
 
 #define REAL float
