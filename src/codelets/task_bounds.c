@@ -348,7 +348,7 @@ void bpg_task_join(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	(void)rt;
 	for (int64_t b = 0; b < blocks; b++) {
 		int64_t n = BPG_MIN(a->block, a->n - b * a->block);
-		for (int f = 0; f < BPG_FIELDS; f++)
+		for (int f = 0; f < a->fields; f++)
 			memcpy(out + f * a->n + b * a->block, (const double *)buffer[b] + f * n, (size_t)n * sizeof *out);
 	}
 }
@@ -358,15 +358,15 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	const struct bpg_arg_planes *a = arg;
 	const struct bpg_hop *h = a->hop;
 	const struct bpg_columns *k = h->out;
-	int64_t n = k->n, places = bpg_columns_places(k);
+	int64_t n = k->n;
 	const double *x = buffer[0], *y = buffer[1];
 	double *f = buffer[2];
-	double sums = bpg_gamma(2.0 * (double)places + 32, BPG_U64);
+	double sums = bpg_gamma(2.0 * (double)bpg_columns_places(k) + 32, BPG_U64);
 	static const double none[2] = { NAN, NAN };
 
 	(void)rt;
-	for (int64_t at = 0; at < places; at++) {
-		int64_t i = bpg_columns_element(k, at);
+	for (int64_t at = 0; at < a->n; at++) {
+		int64_t i = bpg_columns_element(k, a->first + at);
 		double l = x[BPG_LOWER * n + i], u = x[BPG_UPPER * n + i], c = x[BPG_CENTRE * n + i], r = x[BPG_RADIUS * n + i], d = y[BPG_CENTRE * n + i];
 		struct bpg_planes1 p;
 		double price = 0, round32 = 0, round64 = 0;
@@ -380,9 +380,9 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 				now = c, old = -d;
 			else
 				old = s == 1 && t == 0 ? c - d : s * c + t - d;
-			f[(up ? BPG_SLOPE_UP : BPG_SLOPE_LO) * places + at] = s;
-			f[(up ? BPG_TIMES_NEW_UP : BPG_TIMES_NEW_LO) * places + at] = now;
-			f[(up ? BPG_TIMES_OLD_UP : BPG_TIMES_OLD_LO) * places + at] = old;
+			f[(up ? BPG_SLOPE_UP : BPG_SLOPE_LO) * a->n + at] = s;
+			f[(up ? BPG_TIMES_NEW_UP : BPG_TIMES_NEW_LO) * a->n + at] = now;
+			f[(up ? BPG_TIMES_OLD_UP : BPG_TIMES_OLD_LO) * a->n + at] = old;
 			double cost = sums * (fabs(old) + fabs(now)) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d));
 			if (cost < INFINITY && cost > price) /* an infinite line says so in p */
 				price = cost;
@@ -390,16 +390,16 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 				round32 = BPG_U32 * r * (1 + 0x1p-20), round64 = BPG_U64 * r * (1 + 0x1p-20);
 		}
 		bool one = p.lo_slope == p.up_slope && p.lo_bias == p.up_bias;
-		double old = f[BPG_TIMES_OLD_LO * places + at];
-		bool plain = f[BPG_TIMES_NEW_LO * places + at] == 0;
-		f[BPG_LINE * places + at] = one && plain && p.lo_slope == 1 ? BPG_LINE_SAME : one && p.lo_slope == 0 && old == 0 && price == 0 ? BPG_LINE_NONE : BPG_LINE_TWO;
+		double old = f[BPG_TIMES_OLD_LO * a->n + at];
+		bool plain = f[BPG_TIMES_NEW_LO * a->n + at] == 0;
+		f[BPG_LINE * a->n + at] = one && plain && p.lo_slope == 1 ? BPG_LINE_SAME : one && p.lo_slope == 0 && old == 0 && price == 0 ? BPG_LINE_NONE : BPG_LINE_TWO;
 		if (a->producer) {
 			double gross = x[BPG_GROSS * n + i], extra = x[BPG_EXTRA * n + i];
 			round32 += (a->producer->gamma32 > 0 ? a->producer->gamma32 * gross : 0) + extra;
 			round64 += (a->producer->gamma64 > 0 ? a->producer->gamma64 * gross : 0) + extra;
 		}
-		f[BPG_PRICE_OLD * places + at] = a->slack ? price + 0x1p-60 : 0;
-		f[BPG_PRICE_NEW32 * places + at] = a->slack ? round32 + 0x1p-60 : 0;
-		f[BPG_PRICE_NEW64 * places + at] = a->slack ? round64 + 0x1p-60 : 0;
+		f[BPG_PRICE_OLD * a->n + at] = a->slack ? price + 0x1p-60 : 0;
+		f[BPG_PRICE_NEW32 * a->n + at] = a->slack ? round32 + 0x1p-60 : 0;
+		f[BPG_PRICE_NEW64 * a->n + at] = a->slack ? round64 + 0x1p-60 : 0;
 	}
 }

@@ -57,44 +57,71 @@ static int axis_taps(const struct bpg_conv *v, int axis, int64_t x, const struct
 struct row_sums {
 	struct bpg_run *run;
 	int *end, *first;
+};
+
+/* Of all rows of the window, in one piece of memory. */
+struct sums {
+	struct row_sums *row;
+	struct bpg_run *run;
+	int *count;
 	struct axis_tap *axis[2];
 };
 
-static bool row_init(struct row_sums *r, const struct bpg_conv *v, int64_t positions, int64_t block)
+/* Taps of one axis that an input position meets, at most: those whose offsets are alike modulo the stride. */
+static int64_t most_taps(const struct bpg_conv *v, int axis)
 {
-	int64_t ocg = v->out_channels / v->groups, each = positions * v->kernel[0] * v->kernel[1] * ((ocg + block - 1) / block);
+	int64_t apart = v->stride[axis], rest = v->dilation[axis] % apart;
 
-	r->run = malloc((size_t)(each + 1) * sizeof *r->run);
-	r->end = malloc((size_t)(each + 1) * sizeof *r->end);
-	r->first = malloc((size_t)(positions + 1) * sizeof *r->first);
+	while (rest) {
+		int64_t next = apart % rest;
+		apart = rest;
+		rest = next;
+	}
+	apart = v->stride[axis] / apart;
+	return (v->kernel[axis] + apart - 1) / apart;
+}
+
+static bool sums_init(struct sums *s, const struct bpg_conv *v, const struct bpg_window *t, int64_t block)
+{
+	int64_t ocg = v->out_channels / v->groups, rows = t->up[0] - t->lo[0], width = t->up[1] - t->lo[1];
+	int64_t each = width * most_taps(v, 0) * most_taps(v, 1) * ((ocg + block - 1) / block);
+
+	s->row = malloc((size_t)(rows + 1) * sizeof *s->row);
+	s->run = malloc((size_t)(rows * each + 1) * sizeof *s->run);
+	s->count = malloc((size_t)(rows * (each + width + 1) + 1) * sizeof *s->count);
 	for (int a = 0; a < 2; a++)
-		r->axis[a] = malloc((size_t)(v->kernel[a] + 1) * sizeof *r->axis[a]);
-	return r->run && r->end && r->first && r->axis[0] && r->axis[1];
+		s->axis[a] = malloc((size_t)(v->kernel[a] + 1) * sizeof *s->axis[a]);
+	if (!s->row || !s->run || !s->count || !s->axis[0] || !s->axis[1])
+		return false;
+	for (int64_t y = 0; y < rows; y++)
+		s->row[y] = (struct row_sums){ s->run + y * each, s->count + y * each, s->count + rows * each + y * (width + 1) };
+	return true;
 }
 
-static void row_fini(struct row_sums *r)
+static void sums_fini(struct sums *s)
 {
-	free(r->run);
-	free(r->end);
-	free(r->first);
-	free(r->axis[0]);
-	free(r->axis[1]);
+	free(s->row);
+	free(s->run);
+	free(s->count);
+	free(s->axis[0]);
+	free(s->axis[1]);
 }
 
-static void row_fill(struct row_sums *r, const struct bpg_conv *v, int64_t y, const struct bpg_window *f, const struct bpg_window *t, int64_t block)
+static void row_fill(struct row_sums *r, struct axis_tap *const axis[2], const struct bpg_conv *v, int64_t y, const struct bpg_window *f,
+                     const struct bpg_window *t, int64_t block)
 {
 	int64_t ocg = v->out_channels / v->groups, each = BPG_MAX((int64_t)1, block / ocg), width = f->up[1] - f->lo[1];
-	int ny = axis_taps(v, 0, y, f, r->axis[0]), runs = 0, blocks = 0;
+	int ny = axis_taps(v, 0, y, f, axis[0]), runs = 0, blocks = 0;
 
 	for (int64_t x = t->lo[1]; x < t->up[1]; x++) {
-		int nx = axis_taps(v, 1, x, f, r->axis[1]);
+		int nx = axis_taps(v, 1, x, f, axis[1]);
 		int64_t part = -1;
 
 		r->first[x - t->lo[1]] = blocks;
 		for (int i = 0; i < ny; i++)
 			for (int j = 0; j < nx; j++) {
-				int64_t tap = r->axis[0][i].tap * v->kernel[1] + r->axis[1][j].tap;
-				int64_t a = (r->axis[0][i].at * width + r->axis[1][j].at) * v->out_channels;
+				int64_t tap = axis[0][i].tap * v->kernel[1] + axis[1][j].tap;
+				int64_t a = (axis[0][i].at * width + axis[1][j].at) * v->out_channels;
 
 				if (ocg <= block) {
 					if (part >= 0 && tap / each != part)
@@ -149,32 +176,38 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups;
 	int64_t weights = v->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * v->kernel[0] * v->kernel[1] * ocg * BPG_GROUP;
 	double *exact = wide ? malloc((size_t)(weights + 1) * sizeof *exact) : NULL; /* the kernel for a wide tile */
-	struct row_sums r = { 0 };
+	double *price = a->second ? bpg_join_prices(rt, a->relax->out, &a->from, buffer[6], a->slack) : NULL;
+	struct bpg_arg_relax relax = { a->relax, a->from, a->slack, a->under };
+	struct sums sums = { 0 };
 
-	if (!row_init(&r, v, width, block) || (wide && !exact)) {
+	if (a->second && !price)
+		goto out;
+	if (!sums_init(&sums, v, t, block) || (wide && !exact)) {
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
 		goto out;
 	}
 	for (int64_t i = 0; wide && i < weights; i++)
 		exact[i] = ((const float *)buffer[0])[i];
+	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
+		row_fill(&sums.row[y - t->lo[0]], sums.axis, v, y, f, t, block);
+	/* A few strips at a time: neighbours share most of what they read, and all of it has just been relaxed. */
+	int few = icg <= BPG_GROUP / 2 ? 4 : 2;
+	for (int s = 0; s < a->from.strips; s += few) {
+		int strips = BPG_MIN(few, a->from.strips - s);
+
+		for (int q = s; a->relax && q < s + strips; q++)
+			bpg_add_relax_strip(&relax, buffer[5], buffer[1], q, buffer[4], a->second ? buffer[7] : NULL, price);
+		for (int64_t y = 0; y < t->up[0] - t->lo[0]; y++)
+			for (int64_t x = 0; x < width; x++)
+				position(v, wide, strips, (const char *)buffer[1] + s * from * size, from, &sums.row[y], x, wide ? (const char *)exact : buffer[0],
+				         (char *)buffer[2] + (s * to + (y * width + x) * v->in_channels * BPG_LANES) * size, to);
+	}
 	if (a->toll) {
 		struct bpg_arg_relax toll = { a->hop, a->from, true, a->hop->under };
 		bpg_task_toll(rt, (void *[]){ buffer[3], buffer[1], buffer[4] }, &toll);
 	}
-	/* A few strips at a time along a row: neighbours share most of what they read. */
-	int few = icg <= BPG_GROUP / 2 ? 4 : 2;
-	for (int64_t y = t->lo[0]; y < t->up[0]; y++) {
-		row_fill(&r, v, y, f, t, block);
-		for (int s = 0; s < a->from.strips; s += few) {
-			int strips = BPG_MIN(few, a->from.strips - s);
-			char *C = (char *)buffer[2] + (s * to + (y - t->lo[0]) * width * v->in_channels * BPG_LANES) * size;
-
-			for (int64_t x = 0; x < width; x++)
-				position(v, wide, strips, (const char *)buffer[1] + s * from * size, from, &r, x, wide ? (const char *)exact : buffer[0],
-				         C + x * v->in_channels * BPG_LANES * size, to);
-		}
-	}
 out:
-	row_fini(&r);
+	sums_fini(&sums);
 	free(exact);
+	free(price);
 }

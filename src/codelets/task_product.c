@@ -181,15 +181,34 @@ static void rows_of(const struct bpg_arg_start *a, int i, int *plus, int *minus)
 	*minus = a->sides & 2 ? a->minus + i : -1;
 }
 
+/* Weights [0,n) of a strip's outputs, in the order of the columns. */
+static void fill_strip(const struct bpg_columns *in, const struct weights *w, int m, int64_t n, bool negative, bool wide, void *strip)
+{
+	float sign = negative ? -1 : 1;
+
+	for (int64_t c = 0; c < n; c++) {
+		const float *from = w->w + bpg_columns_element(in, c) * w->input;
+		for (int e = 0; e < BPG_LANES; e++) {
+			float v = e < m ? sign * from[e * w->output] : 0;
+			if (wide)
+				((double *)strip)[c * BPG_LANES + e] = v;
+			else
+				((float *)strip)[c * BPG_LANES + e] = v;
+		}
+	}
+}
+
 void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_start *a = arg;
 	const struct bpg_hop *h = a->hop;
 	const struct bpg_columns *in = h->in[0];
 	const double *own = buffer[0];
-	void *tile = buffer[a->relax ? 2 : 1];
+	char *tile = buffer[a->relax ? 2 : 1];
 	double *state = buffer[a->relax ? 3 : 2];
 	int64_t n = h->out->n, columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
+	int64_t bytes = columns * BPG_LANES * (int64_t)(a->tile.wide ? sizeof(double) : sizeof(float));
+	struct bpg_arg_relax relax = { .hop = a->relax, .tile = a->tile, .slack = a->slack, .under = a->under };
 	int many = together(&h->dense);
 	float *w = malloc((size_t)many * (size_t)(h->dense.ins + 1) * sizeof *w);
 	struct weights weights = layout_of(&h->dense, w);
@@ -200,42 +219,29 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 	}
 	memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
 	for (int i0 = 0; i0 < a->count; i0 += BPG_LANES) {
-		int m = BPG_MIN(a->count - i0, (int)BPG_LANES), strip[2], row[2];
+		int m = BPG_MIN(a->count - i0, (int)BPG_LANES), row[2];
 
 		if (i0 % many == 0 && !read_outputs(&h->dense, a->element + i0, BPG_MIN(a->count - i0, many), &weights)) {
 			bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a row of weights");
 			break;
 		}
-		const float *own_w = w + i0 % many * weights.output;
+		struct weights own_w = { weights.output, weights.input, w + i0 % many * weights.output };
 		rows_of(a, i0, &row[0], &row[1]);
 		for (int side = 0; side < 2; side++) {
 			if (row[side] < 0)
 				continue;
-			strip[side] = row[side] / BPG_LANES;
-			float *x = (float *)tile + (int64_t)strip[side] * columns * BPG_LANES;
-			double *X = (double *)tile + (int64_t)strip[side] * columns * BPG_LANES;
-			for (int64_t c = 0; c < columns; c++) {
-				int64_t k = bpg_columns_element(in, c);
-				for (int e = 0; e < BPG_LANES; e++) {
-					float v = e < m ? own_w[e * weights.output + k * weights.input] : 0;
-					v = side ? -v : v;
-					if (a->tile.wide)
-						X[c * BPG_LANES + e] = v;
-					else
-						x[c * BPG_LANES + e] = v;
-				}
-			}
+			fill_strip(in, &own_w, m, side && a->pair ? in->mixed : columns, side, a->tile.wide, tile + row[side] / BPG_LANES * bytes);
 			for (int e = 0; e < m; e++) {
 				int64_t o = a->element[i0 + e];
 				double c = own[BPG_CENTRE * n + o];
 				state[BPG_P * rows + row[side] + e] = side ? -c : c;
 				state[BPG_SLACK * rows + row[side] + e] = a->slack ? own[BPG_EXTRA * n + o] : 0;
 			}
-			if (a->relax) {
-				struct bpg_arg_relax r = { .hop = a->relax, .tile = a->tile, .slack = a->slack, .under = a->under };
-				bpg_relax_strip(&r, buffer[1], tile, strip[side], state, rows);
-			}
+			if (a->relax && !a->pair)
+				bpg_relax_strip(&relax, buffer[1], tile, row[side] / BPG_LANES, state, rows);
 		}
+		if (a->relax && a->pair)
+			bpg_relax_opposite(&relax, buffer[1], tile, row[0] / BPG_LANES, row[1] / BPG_LANES, state);
 	}
 	free(w);
 }

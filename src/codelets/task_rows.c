@@ -102,6 +102,28 @@ void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *
 			slack[e] += 8 * BPG_U64 * fabs(p[e]) + r->under + (double)columns * 0x1p-140; /* prices summed in float underflow */
 }
 
+void bpg_relax_opposite(const struct bpg_arg_relax *r, const double *planes, void *tile, int plus, int minus, double *state)
+{
+	const struct bpg_columns *k = r->hop->out;
+	int64_t lane = (int64_t)lane_bytes(r->tile.wide), rows = (int64_t)r->tile.strips * BPG_LANES;
+	double both[BPG_LANES] = { 0 }, both_dear[BPG_LANES] = { 0 };
+	const int strip[2] = { plus, minus };
+
+	bpg_relax_columns(r->tile.wide, (char *)tile + (plus * k->count + k->mixed) * lane, k->count - k->mixed, planes, k->count, k->mixed, r->slack,
+	                  both, both_dear);
+	for (int side = 0; side < 2; side++) {
+		double *p = state + BPG_P * rows + strip[side] * BPG_LANES, *slack = state + BPG_SLACK * rows + strip[side] * BPG_LANES;
+		double sum[BPG_LANES] = { 0 }, dear[BPG_LANES] = { 0 };
+
+		bpg_relax_columns(r->tile.wide, (char *)tile + strip[side] * k->count * lane, k->mixed, planes, k->count, 0, r->slack, sum, dear);
+		for (int e = 0; e < BPG_LANES; e++) {
+			p[e] += sum[e] + (side ? -both[e] : both[e]);
+			if (r->slack)
+				slack[e] += dear[e] + both_dear[e] + 8 * BPG_U64 * fabs(p[e]) + r->under + (double)k->count * 0x1p-140;
+		}
+	}
+}
+
 void bpg_task_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_relax *r = arg;
@@ -185,8 +207,8 @@ void bpg_task_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 /* ---- joins ---- */
 
-/* Prices of the sum at a join, by column of `from`; null when memory is short. */
-static double *join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *from, const double *bounds, bool slack)
+/* Prices of the sum at a join, by column of `from`. */
+double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *from, const double *bounds, bool slack)
 {
 	const double *radius = bounds + BPG_RADIUS * k->n;
 	int64_t columns = bpg_columns_in(k, &from->window);
@@ -222,23 +244,29 @@ static void add_strip(const struct bpg_arg_add *a, int q, const void *from, void
 void bpg_task_add(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_add *a = arg;
-	double *price = join_prices(rt, a->hop->out, &a->from, buffer[0], a->slack);
+	double *price = bpg_join_prices(rt, a->hop->out, &a->from, buffer[0], a->slack);
 
 	for (int q = 0; price && q < a->from.strips; q++)
 		add_strip(a, q, buffer[1], buffer[2], price, buffer[3]);
 	free(price);
 }
 
+void bpg_add_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, const void *second, const double *price)
+{
+	struct bpg_arg_add a = { r->hop, r->tile, r->tile, r->slack };
+
+	if (second)
+		add_strip(&a, strip, second, tile, price, state);
+	bpg_relax_strip(r, planes, tile, strip, state, (int64_t)r->tile.strips * BPG_LANES);
+}
+
 void bpg_task_add_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_relax *r = arg;
-	struct bpg_arg_add a = { r->hop, r->tile, r->tile, r->slack };
-	double *price = join_prices(rt, r->hop->out, &r->tile, buffer[3], r->slack);
+	double *price = bpg_join_prices(rt, r->hop->out, &r->tile, buffer[3], r->slack);
 
-	for (int q = 0; price && q < r->tile.strips; q++) { /* a strip at a time, while it is in the cache */
-		add_strip(&a, q, buffer[4], buffer[1], price, buffer[2]);
-		bpg_relax_strip(r, buffer[0], buffer[1], q, buffer[2], (int64_t)r->tile.strips * BPG_LANES);
-	}
+	for (int q = 0; price && q < r->tile.strips; q++) /* a strip at a time, while it is in the cache */
+		bpg_add_relax_strip(r, buffer[0], buffer[1], q, buffer[2], buffer[4], price);
 	free(price);
 }
 

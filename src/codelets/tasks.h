@@ -25,15 +25,19 @@ struct bpg_arg_interval {
 };
 bpg_task_fn bpg_task_interval;
 
-/* reduce: joins blocks into the bounds of the node. buffers: blocks (read), bounds (write). */
+/* reduce: joins blocks of arrays (bounds, planes) into the whole: `fields` arrays of n elements. buffers: blocks (read), the
+ * whole (write). */
 struct bpg_arg_join {
 	int64_t n, block;
+	int fields;
 };
 bpg_task_fn bpg_task_join;
 
-/* planes of a unary node. buffers: bounds of x, bounds of y (read), planes (write, BPG_PLANE_FIELDS x places). */
+/* planes of a unary node, places [first, first+n). buffers: bounds of x, bounds of y (read), planes (write, BPG_PLANE_FIELDS
+ * x n). */
 struct bpg_arg_planes {
 	const struct bpg_hop *hop;
+	int64_t first, n;
 	const struct bpg_hop *producer; /* the hop of x, when its toll is charged together with the relaxation; null: not */
 	int rule;
 	bool wide, slack;
@@ -61,6 +65,8 @@ struct bpg_arg_start {
 	int minus;                /* first row of the upper sides; the lower sides begin at row 0 */
 	struct bpg_view_tile tile;
 	const struct bpg_hop *relax; /* hop of the input, relaxed at once; null: not */
+	bool pair;                /* relax: the product that follows reads the lower sides alone on columns that are not mixed, so
+	                             the upper sides have none there (see bpg_arg_gemm) */
 	double under;             /* slack by underflow of that relaxation */
 	bool slack;
 };
@@ -91,11 +97,16 @@ struct bpg_arg_gemm {
 	int64_t c0, c1;
 	struct bpg_view_tile from, to;
 	int pair;                 /* > 0: strips of + rows, equally many of - rows follow, opposite on columns >= mixed */
-	bool toll;                /* convolution: charge it here */
+	/* Convolutions: what is done on the way, strip by strip while it is in the cache. */
+	bool toll;                /* charge that of v */
+	const struct bpg_hop *relax; /* first relax the tile, in place: it is over this reader of v; null: it is over v */
+	bool second, slack;       /* relax: add a second tile before; as in bpg_arg_relax */
+	double under;
 };
 bpg_task_fn bpg_task_gemm_dense;
-/* gemm, convolution: all positions. buffers: packed kernel (read), tile over v (read), tile over input (write),
- * [with the toll: bounds of v (read), state (rw)]. */
+/* gemm, convolution: all positions. buffers: packed kernel (read), tile over v (read; relax: rw), tile over input (write), bounds
+ * of v (read), state (rw), [relax: planes (read), second: bounds of the reader (read), second tile (read)]; without toll and
+ * relax only the first three. */
 bpg_task_fn bpg_task_gemm_conv;
 
 /* relax in place. buffers: planes (read), tile (rw), state (rw). */
@@ -110,6 +121,13 @@ bpg_task_fn bpg_task_relax;
 void bpg_relax_columns(bool wide, void *x, int64_t n, const double *planes, int64_t places, int64_t at, bool slack, double *sum, double *dear);
 /* The same after tile += second. buffers: planes (read), tile (rw), state (rw), bounds of v (read), second (read). */
 bpg_task_fn bpg_task_add_relax;
+/* One strip of the tile, of both. `second` null: nothing is added; price: what a unit of each column of the sum costs. */
+void bpg_add_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *tile, int strip, double *state, const void *second, const double *price);
+/* Two strips of rows that are opposite, over columns of a list, of which `minus` holds the mixed ones alone: elsewhere there is
+ * one line, and what it adds to one row's state it takes from the other's. */
+void bpg_relax_opposite(const struct bpg_arg_relax *r, const double *planes, void *tile, int plus, int minus, double *state);
+/* These prices, to be freed; null when memory is short (a fault is set). */
+double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *tile, const double *bounds, bool slack);
 
 /* toll: slack of passing a linear node, where no relaxation charged it. buffers: bounds of v (read), tile (read), state (rw). */
 bpg_task_fn bpg_task_toll;

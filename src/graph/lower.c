@@ -9,7 +9,9 @@
 
 /* Work of a block of an interval task: multiplications. */
 static const int64_t interval_block = (int64_t)1 << 18;
-enum { INTERVAL_BLOCKS = 16, PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
+/* Work of the planes of a place in the same unit. */
+static const int64_t planes_work = 256;
+enum { MOST_BLOCKS = 16, PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
 static const size_t panel_bytes_most = (size_t)16 << 20;
 
 static enum bpg_status submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_task_fn *run, const void *arg, size_t bytes, int buffers,
@@ -70,59 +72,82 @@ static double element_work(const struct bpg_model_node *v)
 	return 64;
 }
 
-enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
-{
-	struct bpg_arg_interval a = { .hop = &v->hop, .n = v->columns.n };
-	int64_t n = v->columns.n, block;
-	double work = element_work(v) * (double)n;
-	struct bpg_tensor **t = bpg_calloc((size_t)v->hop.nin + INTERVAL_BLOCKS + 1, sizeof *t);
-	enum bpg_access access[INTERVAL_BLOCKS + 1], *mode = NULL;
-	enum bpg_status st = home(ctx, m, v);
+/* A task that fills arrays of n elements, cut into blocks where that is worth it: every block has arrays of its own, which
+ * are joined. */
+struct filling {
+	enum bpg_task_kind kind;
+	bpg_task_fn *run;
+	void *arg;
+	size_t arg_bytes;
+	int64_t *first, *n;       /* inside the argument: the elements of a block */
+	int fields;
+	double work;
+	struct bpg_tensor **t;    /* [reads + 1] what is read, then what is filled */
+	int reads, node;
+};
 
-	mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
-	if (!t || !mode)
-		st = bpg_nomem(ctx, "a task");
-	a.centred = true;
-	for (int k = 0; !st && k < v->hop.nin; k++) {
-		const struct bpg_model_node *x = &m->node[v->src[k]];
-		t[k] = x->bounds_t;
-		mode[k] = BPG_READ;
-		a.centred = a.centred && x->hop.kind != BPG_HOP_DENSE && x->hop.kind != BPG_HOP_CONV && x->hop.kind != BPG_HOP_ELEMENT
-		            && x->hop.kind != BPG_HOP_TERMS && !(x->hop.kind == BPG_HOP_INPUT && m->region->ball);
-	}
-	if (st)
-		goto out;
-	mode[v->hop.nin] = BPG_WRITE;
-	int64_t blocks = (int64_t)BPG_MIN(work / (double)interval_block, (double)INTERVAL_BLOCKS);
-	block = blocks > 1 ? (n + blocks - 1) / blocks : n;
-	if (block >= n) {
-		t[v->hop.nin] = v->bounds_t;
-		st = submit(m, BPG_TASK_INTERVAL, bpg_task_interval, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, -1, 0);
-		goto out;
-	}
-	struct bpg_tensor *part[INTERVAL_BLOCKS + 1];
+static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const struct filling *f)
+{
+	int64_t n = *f->n, blocks = (int64_t)BPG_MIN(f->work / (double)interval_block, (double)MOST_BLOCKS);
+	int64_t block = blocks > 1 ? (n + blocks - 1) / blocks : n;
+	enum bpg_access join_mode[MOST_BLOCKS + 1], *mode = bpg_calloc((size_t)f->reads + 1, sizeof *mode);
+	struct bpg_tensor *part[MOST_BLOCKS + 1], *whole = f->t[f->reads];
+	enum bpg_status st = mode ? BPG_OK : bpg_nomem(ctx, "a task");
 	int parts = 0;
-	for (a.first = 0; !st && a.first < n; a.first += block) {
-		a.n = BPG_MIN(block, n - a.first);
-		part[parts] = t[v->hop.nin] = bpg_tensor_new(m->rt, (size_t)(BPG_FIELDS * a.n) * sizeof(double), NULL, 0);
+
+	for (int k = 0; !st && k < f->reads; k++)
+		mode[k] = BPG_READ;
+	if (!st)
+		mode[f->reads] = BPG_WRITE;
+	if (!st && block >= n) {
+		st = submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, -1, 0);
+		free(mode);
+		return st;
+	}
+	for (int64_t at = 0; !st && at < n; at += block) {
+		*f->first = at;
+		*f->n = BPG_MIN(block, n - at);
+		part[parts] = f->t[f->reads] = bpg_tensor_new(m->rt, (size_t)(f->fields * *f->n) * sizeof(double), NULL, 0);
 		if (!part[parts]) {
 			st = bpg_nomem(ctx, "a task");
 			break;
 		}
-		access[parts++] = BPG_READ;
-		st = submit(m, BPG_TASK_INTERVAL, bpg_task_interval, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, parts - 1, 0);
+		join_mode[parts++] = BPG_READ;
+		st = submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, parts - 1, 0);
 	}
 	if (!st) {
-		struct bpg_arg_join j = { n, block };
-		part[parts] = v->bounds_t;
-		access[parts] = BPG_WRITE;
-		st = submit(m, BPG_TASK_REDUCE, bpg_task_join, &j, sizeof j, parts + 1, part, access, m->nodes, v->id, -1, 0);
+		struct bpg_arg_join j = { n, block, f->fields };
+		part[parts] = whole;
+		join_mode[parts] = BPG_WRITE;
+		st = submit(m, BPG_TASK_REDUCE, bpg_task_join, &j, sizeof j, parts + 1, part, join_mode, m->nodes, f->node, -1, 0);
 	}
 	for (int p = 0; p < parts; p++)
 		bpg_tensor_release(part[p]);
-out:
-	free(t);
 	free(mode);
+	return st;
+}
+
+enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	struct bpg_arg_interval a = { .hop = &v->hop, .n = v->columns.n, .centred = true };
+	struct filling f = { .kind = BPG_TASK_INTERVAL, .run = bpg_task_interval, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
+		             .fields = BPG_FIELDS, .work = element_work(v) * (double)v->columns.n, .reads = v->hop.nin, .node = v->id };
+	enum bpg_status st = home(ctx, m, v);
+
+	if (st)
+		return st;
+	f.t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *f.t);
+	if (!f.t)
+		return bpg_nomem(ctx, "a task");
+	for (int k = 0; k < v->hop.nin; k++) {
+		const struct bpg_model_node *x = &m->node[v->src[k]];
+		f.t[k] = x->bounds_t;
+		a.centred = a.centred && x->hop.kind != BPG_HOP_DENSE && x->hop.kind != BPG_HOP_CONV && x->hop.kind != BPG_HOP_ELEMENT
+		            && x->hop.kind != BPG_HOP_TERMS && !(x->hop.kind == BPG_HOP_INPUT && m->region->ball);
+	}
+	f.t[v->hop.nin] = v->bounds_t;
+	st = fill(ctx, m, &f);
+	free(f.t);
 	return st;
 }
 
@@ -175,8 +200,9 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		return lower_sparse_planes(ctx, m, v);
 	struct bpg_model_node *x = &m->node[v->src[0]];
 	bool linear = x->hop.kind != BPG_HOP_INPUT && x->hop.kind != BPG_HOP_UNARY && x->hop.kind != BPG_HOP_PLANES;
-	struct bpg_arg_planes a = { .hop = &v->hop, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack };
-	size_t bytes = (size_t)(BPG_PLANE_FIELDS * bpg_columns_places(&v->columns)) * sizeof(double);
+	int64_t places = bpg_columns_places(&v->columns);
+	struct bpg_arg_planes a = { .hop = &v->hop, .n = places, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack };
+	size_t bytes = (size_t)(BPG_PLANE_FIELDS * places) * sizeof(double);
 
 	x->charged = linear && x->consumers == 1;
 	a.producer = x->charged ? &x->hop : NULL;
@@ -185,8 +211,9 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		return bpg_nomem(ctx, "the planes of a node");
 	m->fixed_bytes[0] += bytes;
 	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
-	static const enum bpg_access mode[3] = { BPG_READ, BPG_READ, BPG_WRITE };
-	return submit(m, BPG_TASK_PLANES, bpg_task_planes, &a, sizeof a, 3, t, mode, m->nodes, v->id, -1, 0);
+	struct filling f = { .kind = BPG_TASK_PLANES, .run = bpg_task_planes, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
+		             .fields = BPG_PLANE_FIELDS, .work = (double)(planes_work * places), .t = t, .reads = 2, .node = v->id };
+	return fill(ctx, m, &f);
 }
 
 /* ---- weights ---- */
@@ -294,7 +321,7 @@ enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const
 /* Whether the product right behind a relaxed start serves both sides at once (see gemm). */
 static bool pairs(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, int node)
 {
-	return s->opposite && t->sides == 3 && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
+	return s->opposite && t->sides == 3 && m->node[node].hop.kind == BPG_HOP_DENSE && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
 }
 
 double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p)
@@ -376,7 +403,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 	}
 	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
-		                   .under = x->s->relaxed_start ? relax_under(m, v) : 0 };
+		                   .pair = x->s->relaxed_start && pairs(m, x->s, t, v->src[0]), .under = x->s->relaxed_start ? relax_under(m, v) : 0 };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
 	struct bpg_tensor *b[4] = { own->bounds_t };
 	enum bpg_access mode[4] = { BPG_READ };
@@ -401,11 +428,27 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 		a.c1 = a.c0 + panel_columns(v, p->panel);
 		a.pair = pairs(m, x->s, t, p->node) ? t->minus / BPG_LANES : 0;
 	}
-	a.toll = p->kind == BPG_STEP_CONV && p->k && m->options.slack;
-	struct bpg_tensor *b[] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
-	enum bpg_access mode[] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE };
-	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, a.toll ? 5 : 3, b, mode,
-	              p->priority, p->node, p->tile, bpg_step_flops(m, x->s, x->w, p));
+	struct bpg_tensor *b[8] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
+	enum bpg_access mode[8] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ, BPG_READ };
+	int n = 3;
+	if (p->kind == BPG_STEP_CONV) {
+		a.toll = p->k && m->options.slack;
+		a.slack = m->options.slack;
+		if (a.toll || p->extra[0] >= 0)
+			n = 5;
+		if (p->extra[0] >= 0) {
+			const struct bpg_model_node *y = &m->node[p->extra[0]];
+			a.relax = &y->hop;
+			a.under = relax_under(m, y);
+			mode[1] = BPG_READ_WRITE;
+			b[n++] = y->planes_t;
+			a.second = p->extra[1] >= 0;
+			if (a.second)
+				b[n++] = y->bounds_t, b[n++] = x->buffer[p->extra[1]];
+		}
+	}
+	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, n, b, mode, p->priority, p->node,
+	              p->tile, bpg_step_flops(m, x->s, x->w, p));
 }
 
 static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)

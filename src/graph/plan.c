@@ -474,6 +474,15 @@ static bool is_start(const struct bpg_stage *s, int node)
 	return false;
 }
 
+/* A convolution whose rows come from this relaxation alone can do it on the way. */
+static bool leaves_relaxing(const struct writer *x, int tile, const struct bpg_model_node *v)
+{
+	const struct bpg_model_node *in = &x->m->node[v->src[0]];
+
+	return !x->alpha && in->hop.kind == BPG_HOP_CONV && x->s->reads[in->id] == 1 && !is_start(x->s, in->id) && !bpg_stage_ends(x->m, x->s, in->id)
+	       && same_window(&v->columns, &WINDOW(tile, v->id), &WINDOW(tile, in->id));
+}
+
 /* One node for one tile, all kinds but dense (whose panels go around the tiles). */
 static void visit(struct writer *x, int tile, int id)
 {
@@ -493,6 +502,11 @@ static void visit(struct writer *x, int tile, int id)
 	}
 	if (h->kind == BPG_HOP_UNARY) {
 		int second = PENDING(tile, id);
+		if (!relaxed && leaves_relaxing(x, tile, v)) {
+			RELAX(tile, v->src[0]) = id;
+			deliver(x, tile, v->src[0], b);
+			return;
+		}
 		if (!relaxed && !bpg_alpha_relax(x, tile, id, b))
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, second, 0, { 0 } });
 		if (second >= 0)
@@ -516,7 +530,10 @@ static void visit(struct writer *x, int tile, int id)
 		return;
 	if (h->kind == BPG_HOP_CONV) {
 		int to = bpg_plan_buffer(x, tile, v->src[0]);
-		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { 0 } });
+		int relax = RELAX(tile, id), second = relax >= 0 ? PENDING(tile, relax) : -1;
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { relax, second, 0 } });
+		if (second >= 0)
+			bpg_plan_free(x, tile, relax, second);
 		deliver(x, tile, v->src[0], to);
 	} else if (v->sum) {
 		/* y = a + b: the rows over y are those over each operand; the last takes them, the others get copies. */
@@ -547,7 +564,7 @@ void bpg_plan_backward(struct writer *x, int count, int pass)
 	if (!to)
 		x->st = bpg_nomem(x->ctx, "the plan of a wave");
 	for (size_t i = 0; !x->st && i < cells; i++)
-		x->held[i] = x->pending[i] = -1;
+		x->held[i] = x->pending[i] = x->relax[i] = -1;
 	for (int t = first; !x->st && t < first + count; t++)
 		for (int i = 0; i < s->starts; i++) {
 			int b = bpg_plan_buffer(x, t, s->start[i]);
@@ -588,8 +605,9 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
 	x->held = bpg_calloc(cells + 1, sizeof *x->held);
 	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
+	x->relax = bpg_calloc(cells + 1, sizeof *x->relax);
 	x->window = bpg_calloc(cells + 1, sizeof *x->window);
-	if (!x->held || !x->pending || !x->window || !x->live || !w->most_bytes)
+	if (!x->held || !x->pending || !x->relax || !x->window || !x->live || !w->most_bytes)
 		x->st = bpg_nomem(ctx, "the plan of a wave");
 	for (int t = first; !x->st && t < first + count; t++)
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
@@ -607,6 +625,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	free(x->live);
 	free(x->held);
 	free(x->pending);
+	free(x->relax);
 	free(x->window);
 	return x->st;
 }

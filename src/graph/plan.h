@@ -15,7 +15,8 @@ enum bpg_step_kind {
 	BPG_STEP_TOLL,            /* slack of passing `node` */
 	BPG_STEP_RELAX,           /* in place on from, to which `to` (if any) is added first */
 	BPG_STEP_GEMM,            /* from -> to, panel */
-	BPG_STEP_CONV,            /* from -> to; k: with the toll */
+	BPG_STEP_CONV,            /* from -> to; k: with the toll; extra[0]: unary node whose relaxation comes first, -1: none, and
+	                             extra[1]: the buffer that is added before */
 	BPG_STEP_MAP,             /* from -> to, operand k */
 	BPG_STEP_PLANES,          /* the same for planes */
 	BPG_STEP_ADD,             /* to += from */

@@ -14,6 +14,7 @@ struct writer {
 	int first;
 	int *held;                /* [tiles][nodes] buffer of a tile at a node, -1: none yet */
 	int *pending;             /* [tiles][nodes] a second contribution that is not added yet, -1: none */
+	int *relax;               /* [tiles][nodes] a unary node whose relaxation is left to this convolution, -1: none */
 	struct bpg_window *window; /* [tiles][nodes] */
 	struct alpha_plan *alpha; /* null: plain CROWN */
 	size_t *live;             /* [owners] */
@@ -22,6 +23,7 @@ struct writer {
 
 #define HELD(t, v) (x->held[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
 #define PENDING(t, v) (x->pending[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
+#define RELAX(t, v) (x->relax[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
 #define WINDOW(t, v) (x->window[(size_t)((t) - x->first) * (size_t)x->m->nodes + (size_t)(v)])
 
 void bpg_plan_step(struct writer *x, struct bpg_step s);
