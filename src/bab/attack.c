@@ -10,7 +10,7 @@
 
 enum { STEPS = 40, RESTARTS = 6, MOST_DISJUNCTS = 256, BATCH = 64 };
 
-int bpg_witness_check(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y)
+static int check(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y, bool quick)
 {
 	int64_t n = net->in_count, m = net->out_count;
 	double *point = malloc((size_t)(n + 3 * m + 1) * sizeof *point), *out = point + n, *lo = out + m, *up = lo + m;
@@ -25,12 +25,22 @@ int bpg_witness_check(struct bpg_ctx *ctx, const struct bpg_net *net, const stru
 		for (int64_t j = 0; j < m; j++)
 			out[j] = y[j];
 		replay = bpg_spec_holds(spec, point, out, out);
-		if (!bpg_net_interval(ctx, net, point, point, lo, up))
+		if ((replay || !quick) && !bpg_net_interval(ctx, net, point, point, lo, up))
 			exact = bpg_spec_holds(spec, point, lo, up);
 		answer = replay && exact ? 1 : replay || exact ? -1 : 0;
 	}
 	free(point);
 	return answer;
+}
+
+int bpg_witness_check(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y)
+{
+	return check(ctx, net, spec, x, y, false);
+}
+
+int bpg_witness_try(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y)
+{
+	return check(ctx, net, spec, x, y, true);
 }
 
 /* ---- one attempt ---- */
@@ -51,8 +61,7 @@ struct arg {
 	int restart;              /* 0: from the centre */
 };
 
-/* Nearest float inside [lo, up]; lo when there is none. */
-static float inside(double v, double lo, double up)
+float bpg_inside(double v, double lo, double up)
 {
 	float f = (float)(v < lo ? lo : v > up ? up : v);
 
@@ -132,7 +141,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		double t = a->restart ? bpg_rng_uniform(&rng) : 0.5;
 		if (a->restart == 1)
 			t = bpg_rng_uniform(&rng) < 0.5 ? 0 : 1; /* a corner */
-		fx[i] = inside(l + t * (u - l), lo[i], up[i]);
+		fx[i] = bpg_inside(l + t * (u - l), lo[i], up[i]);
 		if (!((double)fx[i] >= lo[i] && (double)fx[i] <= up[i])) /* no float32 number in the box: the nearest one */
 			fx[i] = (float)(d->box->lo[i] + (d->box->up[i] - d->box->lo[i]) / 2);
 	}
@@ -170,7 +179,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			double l = finite_end(lo[i], up[i], -1), u = finite_end(up[i], lo[i], 1), to = x[i];
 			if (g[i] != 0)
 				to -= (g[i] > 0 ? 1 : -1) * rate * (u - l);
-			float f = (double)fx[i] >= lo[i] && (double)fx[i] <= up[i] ? inside(to, lo[i], up[i]) : fx[i];
+			float f = (double)fx[i] >= lo[i] && (double)fx[i] <= up[i] ? bpg_inside(to, lo[i], up[i]) : fx[i];
 			moved |= f != fx[i];
 			fx[i] = f;
 		}

@@ -19,4 +19,9 @@ enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_net *net, const
  * outward double arithmetic. y: [outputs], written. 1: witness, 0: none, -1: only one of the two holds. */
 int bpg_witness_check(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y);
 
+/* The same, but a point that fails the replay is not looked at further: 0. For points that are tried by the thousand. */
+int bpg_witness_try(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, const float *x, float *y);
+/* Nearest float inside [lo, up]; lo when there is none. */
+float bpg_inside(double v, double lo, double up);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bab/attack.h"
+#include "bab/search.h"
 #include "graph/crown.h"
 #include "graph/fill.h"
 
@@ -90,8 +91,8 @@ static bool pair_refuted(const struct bpg_disjunct *d, const double *lower)
 	return false;
 }
 
-/* All disjuncts first .. last-1 have this box. */
-static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, bool *all)
+/* All disjuncts first .. last-1 have this box. open[0..*opens): those that are not refuted. */
+static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, int32_t *open, int *opens)
 {
 	const struct bpg_disjunct *d = &x->spec->disjunct[first];
 	struct bpg_region region = { .n = d->box->n, .lo = d->box->lo, .up = d->box->up };
@@ -100,13 +101,14 @@ static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t la
 	int64_t rows = 0, sums = 0, at = 0, pair;
 	enum bpg_status st = BPG_OK;
 
+	*opens = 0;
 	if (box_empty(d->box))
 		return BPG_OK;
 	for (int64_t i = first; i < last; i++)
 		rows += x->spec->disjunct[i].rows;
 	pair = rows;
 	if (!rows) {
-		*all = false;
+		open[(*opens)++] = (int32_t)first;
 		return BPG_OK;
 	}
 	for (int64_t i = first; i < last; i++)
@@ -133,7 +135,7 @@ static enum bpg_status bound_box(struct bpg_decide *x, int64_t first, int64_t la
 	for (int64_t i = first; i < last; i++) {
 		d = &x->spec->disjunct[i];
 		if (!refuted(d, lo + at) && !pair_refuted(d, lo + pair))
-			*all = false;
+			open[(*opens)++] = (int32_t)i;
 		at += d->rows;
 		pair += pairs(d);
 	}
@@ -146,31 +148,57 @@ out:
 	return st;
 }
 
-/* Plain bounds first; where they leave the question open and optimised ones may be had, those. */
-static enum bpg_status bound_group(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, bool *all)
-{
-	int asked = x->bound.iterations;
-	bool here = true;
-	enum bpg_status st;
-
-	if (x->then_iterations)
-		x->bound.iterations = 0;
-	st = bound_box(x, first, last, lower, upper, &here);
-	if (!st && !here && x->then_iterations && x->spec->disjunct[first].rows) {
-		here = true;
-		x->bound.iterations = x->then_iterations;
-		st = bound_box(x, first, last, lower, upper, &here);
-	}
-	x->bound.iterations = asked;
-	*all = *all && here;
-	return st;
-}
-
 static void sat(struct bpg_decide *x, const struct bpg_witness *w)
 {
 	x->result->verdict = BPG_VERDICT_SAT;
 	x->result->witness_in = w->x;
 	x->result->witness_out = w->y;
+}
+
+/* What bounds of the whole box leave open is searched part by part. */
+static enum bpg_status search_group(struct bpg_decide *x, const int32_t *open, int *opens)
+{
+	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .batch = x->batch, .synchronous = x->synchronous,
+		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains };
+	enum bpg_search_end end;
+	double start = bpg_now();
+	enum bpg_status st = bpg_search_box(x->ctx, &s, open, *opens, x->result->arena, &end);
+
+	x->result->seconds.search += bpg_now() - start;
+	x->result->domains = s.domains;
+	x->result->tasks += s.tasks;
+	if (st)
+		return st;
+	if (end == BPG_SEARCH_FOUND)
+		sat(x, &s.witness);
+	else if (end == BPG_SEARCH_PROVED && x->bound.slack)
+		*opens = 0;
+	return BPG_OK;
+}
+
+/* Plain bounds first; where they leave the question open and optimised ones may be had, those; then the search. */
+static enum bpg_status decide_group(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, bool *all)
+{
+	int asked = x->bound.iterations, opens;
+	int32_t *open = bpg_calloc((size_t)(last - first) + 1, sizeof *open);
+	bool rows = x->spec->disjunct[first].rows > 0;
+	enum bpg_status st;
+
+	if (!open)
+		return bpg_nomem(x->ctx, "the rows of the property");
+	if (x->then_iterations)
+		x->bound.iterations = 0;
+	st = bound_box(x, first, last, lower, upper, open, &opens);
+	if (!st && opens && x->then_iterations && rows) {
+		x->bound.iterations = x->then_iterations;
+		st = bound_box(x, first, last, lower, upper, open, &opens);
+	}
+	x->bound.iterations = asked;
+	if (!st && opens && x->search && rows && bpg_search_suits(x->net, x->spec->disjunct[first].box))
+		st = search_group(x, open, &opens);
+	*all = *all && !opens;
+	free(open);
+	return st;
 }
 
 enum bpg_status bpg_decide(struct bpg_decide *x)
@@ -202,12 +230,12 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 		return BPG_OK;
 	}
 	start = bpg_now();
-	for (int64_t i = 0, j; !st && i < x->spec->disjuncts; i = j) {
+	for (int64_t i = 0, j; !st && i < x->spec->disjuncts && r->verdict != BPG_VERDICT_SAT; i = j) {
 		const struct bpg_box *box = x->spec->disjunct[i].box;
 		int64_t rows = 0;
 		for (j = i; j < x->spec->disjuncts && x->spec->disjunct[j].box == box; j++)
 			rows += x->spec->disjunct[j].rows;
-		st = bound_group(x, i, j, lower + at, upper + at, &all);
+		st = decide_group(x, i, j, lower + at, upper + at, &all);
 		at += rows;
 	}
 	r->seconds.bound = bpg_now() - start;
@@ -217,6 +245,8 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 	}
 	if (st)
 		return st;
+	if (r->verdict == BPG_VERDICT_SAT)
+		return BPG_OK;
 	if (all && x->bound.slack)
 		r->verdict = BPG_VERDICT_UNSAT;
 	else if (all)

@@ -14,6 +14,11 @@ struct bpg_decide {
 	struct bpg_bound_options bound;
 	bool attack;
 	int then_iterations;      /* of alpha-crown after plain bounds have not decided; 0: never */
+	bool search;              /* by branch and bound what is open then */
+	int batch;                /* see search.h */
+	bool synchronous;
+	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth);
+	void *search_progress_arg;
 	uint64_t seed;
 	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */

@@ -257,9 +257,9 @@ static bool term_sums(const struct bpg_hop *h, const double *const *f, int64_t f
 	return !failed;
 }
 
-void bpg_task_interval(struct bpg_rt *rt, void *const *buffer, const void *arg)
+/* One segment; buffers as those of the task. */
+static void interval(struct bpg_rt *rt, void *const *buffer, const struct bpg_arg_interval *a)
 {
-	const struct bpg_arg_interval *a = arg;
 	const struct bpg_hop *h = a->hop;
 	const struct bpg_node *v = h->v;
 	int64_t first = a->first, n = a->n;
@@ -339,6 +339,27 @@ out:
 	free(field);
 }
 
+void bpg_task_interval(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_interval *a = arg;
+	const struct bpg_hop *h = a->hop;
+
+	if (a->segments <= 1) {
+		interval(rt, buffer, a);
+		return;
+	}
+	void **own = malloc((size_t)(h->nin + 1) * sizeof *own);
+	if (!own)
+		bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short", h->v->name, h->v->op);
+	for (int s = 0; own && s < a->segments; s++) {
+		for (int k = 0; k < h->nin; k++)
+			own[k] = (double *)buffer[k] + s * BPG_FIELDS * h->in[k]->n;
+		own[h->nin] = (double *)buffer[h->nin] + s * BPG_FIELDS * h->out->n;
+		interval(rt, own, a);
+	}
+	free(own);
+}
+
 void bpg_task_join(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_join *a = arg;
@@ -353,18 +374,15 @@ void bpg_task_join(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	}
 }
 
-void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
+/* One segment: bounds x of the input, y of the node, planes f. */
+static void planes(const struct bpg_arg_planes *a, const double *x, const double *y, double *f)
 {
-	const struct bpg_arg_planes *a = arg;
 	const struct bpg_hop *h = a->hop;
 	const struct bpg_columns *k = h->out;
 	int64_t n = k->n;
-	const double *x = buffer[0], *y = buffer[1];
-	double *f = buffer[2];
 	double sums = bpg_gamma(2.0 * (double)bpg_columns_places(k) + 32, BPG_U64);
 	static const double none[2] = { NAN, NAN };
 
-	(void)rt;
 	for (int64_t at = 0; at < a->n; at++) {
 		int64_t i = bpg_columns_element(k, a->first + at);
 		double l = x[BPG_LOWER * n + i], u = x[BPG_UPPER * n + i], c = x[BPG_CENTRE * n + i], r = x[BPG_RADIUS * n + i], d = y[BPG_CENTRE * n + i];
@@ -402,4 +420,14 @@ void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		f[BPG_PRICE_NEW32 * a->n + at] = a->slack ? round32 + 0x1p-60 : 0;
 		f[BPG_PRICE_NEW64 * a->n + at] = a->slack ? round64 + 0x1p-60 : 0;
 	}
+}
+
+void bpg_task_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_planes *a = arg;
+	const struct bpg_columns *k = a->hop->out, *in = a->hop->in[0];
+
+	(void)rt;
+	for (int s = 0; s < BPG_MAX(a->segments, 1); s++)
+		planes(a, bpg_segment_bounds(in, buffer[0], s), bpg_segment_bounds(k, buffer[1], s), (double *)buffer[2] + s * BPG_PLANE_FIELDS * a->n);
 }

@@ -176,12 +176,10 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups;
 	int64_t weights = v->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * v->kernel[0] * v->kernel[1] * ocg * BPG_GROUP;
 	double *exact = wide ? malloc((size_t)(weights + 1) * sizeof *exact) : NULL; /* the kernel for a wide tile */
-	double *price = a->second ? bpg_join_prices(rt, a->relax->out, &a->from, buffer[6], a->slack) : NULL;
+	double *price = NULL;
 	struct bpg_arg_relax relax = { a->relax, a->from, a->slack, a->under };
 	struct sums sums = { 0 };
 
-	if (a->second && !price)
-		goto out;
 	if (!sums_init(&sums, v, t, block) || (wide && !exact)) {
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
 		goto out;
@@ -195,8 +193,11 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	for (int s = 0; s < a->from.strips; s += few) {
 		int strips = BPG_MIN(few, a->from.strips - s);
 
-		for (int q = s; a->relax && q < s + strips; q++)
+		for (int q = s; a->relax && q < s + strips; q++) {
+			if (a->second && !(price = bpg_join_prices(rt, a->relax->out, &a->from, q, buffer[6], a->slack, price)))
+				goto out;
 			bpg_add_relax_strip(&relax, buffer[5], buffer[1], q, buffer[4], a->second ? buffer[7] : NULL, price);
+		}
 		for (int64_t y = 0; y < t->up[0] - t->lo[0]; y++)
 			for (int64_t x = 0; x < width; x++)
 				position(v, wide, strips, (const char *)buffer[1] + s * from * size, from, &sums.row[y], x, wide ? (const char *)exact : buffer[0],

@@ -203,7 +203,6 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 	const struct bpg_arg_start *a = arg;
 	const struct bpg_hop *h = a->hop;
 	const struct bpg_columns *in = h->in[0];
-	const double *own = buffer[0];
 	char *tile = buffer[a->relax ? 2 : 1];
 	double *state = buffer[a->relax ? 3 : 2];
 	int64_t n = h->out->n, columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
@@ -230,6 +229,7 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 		for (int side = 0; side < 2; side++) {
 			if (row[side] < 0)
 				continue;
+			const double *own = bpg_segment_bounds(h->out, buffer[0], bpg_segment_of(&a->tile, row[side] / BPG_LANES));
 			fill_strip(in, &own_w, m, side && a->pair ? in->mixed : columns, side, a->tile.wide, tile + row[side] / BPG_LANES * bytes);
 			for (int e = 0; e < m; e++) {
 				int64_t o = a->element[i0 + e];
@@ -250,7 +250,6 @@ void bpg_task_start_unit(struct bpg_rt *rt, void *const *buffer, const void *arg
 {
 	const struct bpg_arg_start *a = arg;
 	const struct bpg_columns *k = a->hop->out;
-	const double *own = buffer[0];
 	double *state = buffer[2];
 	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
 
@@ -266,6 +265,7 @@ void bpg_task_start_unit(struct bpg_rt *rt, void *const *buffer, const void *arg
 			if (row[side] < 0)
 				continue;
 			int64_t at = ((int64_t)(row[side] / BPG_LANES) * columns + c) * BPG_LANES + row[side] % BPG_LANES;
+			const double *own = bpg_segment_bounds(k, buffer[0], bpg_segment_of(&a->tile, row[side] / BPG_LANES));
 			state[BPG_P * rows + row[side]] = (side ? -1 : 1) * own[BPG_CENTRE * k->n + j];
 			if (c < 0)
 				continue; /* no column: the element is its reference value */
@@ -281,7 +281,6 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 {
 	const struct bpg_arg_question *a = arg;
 	const struct bpg_columns *k = a->hop->out;
-	const double *own = buffer[0], *c = own + BPG_CENTRE * k->n, *r = own + BPG_RADIUS * k->n;
 	double *state = buffer[2];
 	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
 	struct bpg_arg_start side_of = { .tile = a->tile, .sides = a->sides, .minus = a->minus };
@@ -296,6 +295,8 @@ void bpg_task_start_question(struct bpg_rt *rt, void *const *buffer, const void 
 		int row[2];
 
 		rows_of(&side_of, i, &row[0], &row[1]);
+		const double *own = bpg_segment_bounds(k, buffer[0], bpg_segment_of(&a->tile, BPG_MAX(row[0], row[1]) / BPG_LANES));
+		const double *c = own + BPG_CENTRE * k->n, *r = own + BPG_RADIUS * k->n;
 		for (int t = 0; t < q->n; t++) {
 			int64_t j = q->index[t] - a->first_output;
 			if (j < 0 || j >= k->n)

@@ -74,6 +74,12 @@ static void by_column(const struct bpg_columns *k, const struct bpg_window *w, c
 		}
 }
 
+/* A strip that does not go on with the segment of the one before. */
+static bool other_segment(const struct bpg_view_tile *t, int strip)
+{
+	return strip == 0 || bpg_segment_of(t, strip) != bpg_segment_of(t, strip - 1);
+}
+
 /* ---- relax ---- */
 
 void bpg_relax_columns(bool wide, void *x, int64_t n, const double *planes, int64_t places, int64_t at, bool slack, double *sum, double *dear)
@@ -88,6 +94,7 @@ void bpg_relax_strip(const struct bpg_arg_relax *r, const double *planes, void *
 {
 	const struct bpg_columns *k = r->hop->out;
 	int64_t columns = bpg_columns_in(k, &r->tile.window), places = bpg_columns_places(k);
+	planes = bpg_segment_planes(k, planes, bpg_segment_of(&r->tile, strip));
 	double *p = state + BPG_P * rows + strip * BPG_LANES, *slack = state + BPG_SLACK * rows + strip * BPG_LANES;
 	char *a = (char *)tile + strip * columns * (int64_t)lane_bytes(r->tile.wide);
 	double sum[BPG_LANES] = { 0 }; /* from zero: the size of p would enter every rounding */
@@ -109,6 +116,7 @@ void bpg_relax_opposite(const struct bpg_arg_relax *r, const double *planes, voi
 	double both[BPG_LANES] = { 0 }, both_dear[BPG_LANES] = { 0 };
 	const int strip[2] = { plus, minus };
 
+	planes = bpg_segment_planes(k, planes, bpg_segment_of(&r->tile, plus));
 	bpg_relax_columns(r->tile.wide, (char *)tile + (plus * k->count + k->mixed) * lane, k->count - k->mixed, planes, k->count, k->mixed, r->slack,
 	                  both, both_dear);
 	for (int side = 0; side < 2; side++) {
@@ -139,7 +147,6 @@ void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_relax *r = arg;
 	const struct bpg_columns *k = r->hop->out;
-	const double *gross = (const double *)buffer[0] + BPG_GROSS * k->n, *extra = (const double *)buffer[0] + BPG_EXTRA * k->n;
 	double gamma = r->tile.wide ? r->hop->gamma64 : r->hop->gamma32, *state = buffer[2];
 	int64_t columns = bpg_columns_in(k, &r->tile.window), rows = (int64_t)r->tile.strips * BPG_LANES;
 	double *price = malloc((size_t)(2 * columns + 1) * sizeof *price), *more = price + columns;
@@ -148,13 +155,16 @@ void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
 		return;
 	}
-	by_column(k, &r->tile.window, extra, price);
-	if (gamma > 0) {
-		by_column(k, &r->tile.window, gross, more);
-		for (int64_t j = 0; j < columns; j++)
-			price[j] += gamma * more[j];
-	}
 	for (int s = 0; s < r->tile.strips; s++) {
+		if (other_segment(&r->tile, s)) {
+			const double *bounds = bpg_segment_bounds(k, buffer[0], bpg_segment_of(&r->tile, s));
+			by_column(k, &r->tile.window, bounds + BPG_EXTRA * k->n, price);
+			if (gamma > 0) {
+				by_column(k, &r->tile.window, bounds + BPG_GROSS * k->n, more);
+				for (int64_t j = 0; j < columns; j++)
+					price[j] += gamma * more[j];
+			}
+		}
 		const char *a = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(r->tile.wide);
 		double *slack = state + BPG_SLACK * rows + s * BPG_LANES;
 		BY_TYPE(r->tile.wide, toll_columns_f32(F32(a), columns, price, slack), toll_columns_f64(F64(a), columns, price, slack));
@@ -208,12 +218,17 @@ void bpg_task_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
 /* ---- joins ---- */
 
 /* Prices of the sum at a join, by column of `from`. */
-double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *from, const double *bounds, bool slack)
+double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *from, int strip, const double *bounds, bool slack,
+                        double *price)
 {
-	const double *radius = bounds + BPG_RADIUS * k->n;
+	const double *radius = bpg_segment_bounds(k, bounds, bpg_segment_of(from, strip)) + BPG_RADIUS * k->n;
 	int64_t columns = bpg_columns_in(k, &from->window);
-	double unit = from->wide ? BPG_U64 : BPG_U32, *price = bpg_calloc((size_t)columns + 1, sizeof *price);
+	double unit = from->wide ? BPG_U64 : BPG_U32;
 
+	if (price && !other_segment(from, strip))
+		return price;
+	free(price);
+	price = bpg_calloc((size_t)columns + 1, sizeof *price);
 	if (!price)
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
 	if (price && slack) {
@@ -244,10 +259,14 @@ static void add_strip(const struct bpg_arg_add *a, int q, const void *from, void
 void bpg_task_add(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_add *a = arg;
-	double *price = bpg_join_prices(rt, a->hop->out, &a->from, buffer[0], a->slack);
+	double *price = NULL;
 
-	for (int q = 0; price && q < a->from.strips; q++)
+	for (int q = 0; q < a->from.strips; q++) {
+		price = bpg_join_prices(rt, a->hop->out, &a->from, q, buffer[0], a->slack, price);
+		if (!price)
+			return;
 		add_strip(a, q, buffer[1], buffer[2], price, buffer[3]);
+	}
 	free(price);
 }
 
@@ -263,10 +282,14 @@ void bpg_add_relax_strip(const struct bpg_arg_relax *r, const double *planes, vo
 void bpg_task_add_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_relax *r = arg;
-	double *price = bpg_join_prices(rt, r->hop->out, &r->tile, buffer[3], r->slack);
+	double *price = NULL;
 
-	for (int q = 0; price && q < r->tile.strips; q++) /* a strip at a time, while it is in the cache */
+	for (int q = 0; q < r->tile.strips; q++) { /* a strip at a time, while it is in the cache */
+		price = bpg_join_prices(rt, r->hop->out, &r->tile, q, buffer[3], r->slack, price);
+		if (!price)
+			return;
 		bpg_add_relax_strip(r, buffer[0], buffer[1], q, buffer[2], buffer[4], price);
+	}
 	free(price);
 }
 
@@ -294,11 +317,26 @@ void bpg_task_copy(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 /* ---- the end of a walk ---- */
 
+static void keep_coefficients(const struct bpg_arg_concretize *a, const void *tile, double *keep)
+{
+	const struct bpg_columns *k = a->hop->out;
+	int64_t columns = bpg_columns_in(k, &a->tile.window);
+
+	for (struct span s = { 0 }; next_span(k, &a->tile.window, &s);)
+		for (int64_t j = 0; j < s.n; j++) {
+			double *to = keep + a->first + bpg_columns_element(k, s.place + j);
+			for (int q = 0; q < a->tile.strips; q++)
+				for (int e = 0; e < BPG_LANES; e++, to += a->inputs + 1) {
+					int64_t at = (q * columns + s.column + j) * BPG_LANES + e;
+					*to = a->tile.wide ? ((const double *)tile)[at] : (double)((const float *)tile)[at];
+				}
+		}
+}
+
 void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_concretize *a = arg;
 	const struct bpg_columns *k = a->hop->out;
-	const double *field = (const double *)buffer[0] + BPG_RADIUS * k->n;
 	int64_t columns = bpg_columns_in(k, &a->tile.window), rows = (int64_t)a->tile.strips * BPG_LANES;
 	double *state = buffer[2], *radius = malloc((size_t)(columns ? columns : 1) * sizeof *radius);
 
@@ -306,8 +344,9 @@ void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %lld columns", (long long)columns);
 		return;
 	}
-	by_column(k, &a->tile.window, field, radius);
 	for (int s = 0; s < a->tile.strips; s++) {
+		if (other_segment(&a->tile, s))
+			by_column(k, &a->tile.window, bpg_segment_bounds(k, buffer[0], bpg_segment_of(&a->tile, s)) + BPG_RADIUS * k->n, radius);
 		const char *x = (const char *)buffer[1] + s * columns * (int64_t)lane_bytes(a->tile.wide);
 		double *box = state + BPG_BOX * rows + s * BPG_LANES, *ball = state + BPG_BALL * rows + s * BPG_LANES;
 		BY_TYPE(a->tile.wide, box_columns_f32(F32(x), columns, radius, box), box_columns_f64(F64(x), columns, radius, box));
@@ -315,6 +354,8 @@ void bpg_task_concretize(struct bpg_rt *rt, void *const *buffer, const void *arg
 			BY_TYPE(a->tile.wide, ball_columns_f32(F32(x), columns, a->norm, ball), ball_columns_f64(F64(x), columns, a->norm, ball));
 	}
 	free(radius);
+	if (a->inputs)
+		keep_coefficients(a, buffer[1], buffer[3]);
 }
 
 void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -338,6 +379,10 @@ void bpg_task_finish(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		if (a->slack)
 			bound = bpg_next_down(bound - (gamma * far + slack * (1 + 0x1p-20) + 8 * BPG_U64 * (fabs(p) + far) + tiny));
 		bound = bound > -INFINITY ? bound : -INFINITY; /* NaN (0 * infinity) says nothing about the row */
+		if (a->inputs) {
+			double at = a->slack ? bpg_next_down(p - (slack * (1 + 0x1p-20) + 8 * BPG_U64 * fabs(p) + tiny)) : p;
+			((double *)buffer[2])[r * (a->inputs + 1) + a->inputs] = at > -INFINITY ? at : -INFINITY;
+		}
 		lb[r] = a->best && lb[r] > bound ? lb[r] : bound;
 	}
 }

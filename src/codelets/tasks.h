@@ -8,12 +8,32 @@
 /* State of a tile's rows: fields of `rows` doubles (rows: strips * 16). */
 enum bpg_state { BPG_P, BPG_SLACK, BPG_BOX, BPG_BALL, BPG_STATES };
 
+/* A model may hold several regions of one network, its segments: arrays of bounds and of planes of a node then lie one behind
+ * the other, a strip's rows belong to one segment, and weights are shared. */
+
 /* Rows of a tile at one node. */
 struct bpg_view_tile {
 	int strips;
 	bool wide;                /* double */
 	struct bpg_window window;
+	const int32_t *segment;   /* [strips] of each strip; null: 0 */
 };
+
+static inline int64_t bpg_segment_of(const struct bpg_view_tile *t, int strip)
+{
+	return t->segment ? t->segment[strip] : 0;
+}
+
+/* A segment's bounds of a node with columns k, its planes. */
+static inline const double *bpg_segment_bounds(const struct bpg_columns *k, const void *bounds, int64_t segment)
+{
+	return (const double *)bounds + segment * BPG_FIELDS * k->n;
+}
+
+static inline const double *bpg_segment_planes(const struct bpg_columns *k, const void *planes, int64_t segment)
+{
+	return (const double *)planes + segment * BPG_PLANE_FIELDS * bpg_columns_places(k);
+}
 
 /* interval: bounds of elements first .. first+n-1 of a node from the bounds of its inputs.
  * buffers: bounds of each variable operand (read), block of the node (write: BPG_FIELDS x n). */
@@ -21,7 +41,7 @@ struct bpg_arg_interval {
 	const struct bpg_hop *hop;
 	int64_t first, n;
 	bool centred;             /* the centre of every input is the middle of its interval */
-	bool ibp_only;            /* skip the reference (no walk will pass) */
+	int segments;             /* more than 1: all elements of each */
 };
 bpg_task_fn bpg_task_interval;
 
@@ -41,6 +61,7 @@ struct bpg_arg_planes {
 	const struct bpg_hop *producer; /* the hop of x, when its toll is charged together with the relaxation; null: not */
 	int rule;
 	bool wide, slack;
+	int segments;             /* more than 1: all places of each */
 };
 bpg_task_fn bpg_task_planes;
 
@@ -126,8 +147,10 @@ void bpg_add_relax_strip(const struct bpg_arg_relax *r, const double *planes, vo
 /* Two strips of rows that are opposite, over columns of a list, of which `minus` holds the mixed ones alone: elsewhere there is
  * one line, and what it adds to one row's state it takes from the other's. */
 void bpg_relax_opposite(const struct bpg_arg_relax *r, const double *planes, void *tile, int plus, int minus, double *state);
-/* These prices, to be freed; null when memory is short (a fault is set). */
-double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *tile, const double *bounds, bool slack);
+/* These prices of strip `strip`'s segment, to be freed; null when memory is short (a fault is set). `price` are those of the strip
+ * before, or null: they are returned again where the segment is the same, else freed. */
+double *bpg_join_prices(struct bpg_rt *rt, const struct bpg_columns *k, const struct bpg_view_tile *tile, int strip, const double *bounds, bool slack,
+                        double *price);
 
 /* toll: slack of passing a linear node, where no relaxation charged it. buffers: bounds of v (read), tile (read), state (rw). */
 bpg_task_fn bpg_task_toll;
@@ -163,6 +186,7 @@ struct bpg_arg_concretize {
 	const struct bpg_hop *hop;
 	struct bpg_view_tile tile;
 	int norm;                 /* 0: box only; 1, 2: the region is a ball of this norm */
+	int64_t inputs, first;    /* > 0: a fourth buffer (rw) is [rows][inputs + 1], coefficients go to the elements first, ... */
 };
 bpg_task_fn bpg_task_concretize;
 
@@ -174,6 +198,7 @@ struct bpg_arg_finish {
 	bool slack;
 	int64_t terms;            /* columns summed, for the error of the last sum */
 	bool best;                /* keep the better of this and what the result holds (then rw) */
+	int64_t inputs;           /* > 0: the last of [rows][inputs + 1] of a third buffer (rw) is the row's bound at the centre */
 };
 bpg_task_fn bpg_task_finish;
 

@@ -18,9 +18,9 @@ static bool straddles(const struct bpg_node *v, double l, double u)
 	return l < u && f->kinks && f->kinks(l, u, v->attr, at) > 0;
 }
 
-static void want_from(const struct bpg_model_node *v, const struct bpg_model_node *y, unsigned char *want)
+static void want_from(const struct bpg_model_node *v, const struct bpg_model_node *y, int segment, unsigned char *want)
 {
-	const double *l = bpg_field(v, BPG_LOWER), *u = bpg_field(v, BPG_UPPER);
+	const double *l = bpg_segment_field(v, BPG_LOWER, segment), *u = bpg_segment_field(v, BPG_UPPER, segment);
 	const struct bpg_layer *layer = y->hop.v->layer;
 
 	if (y->hop.kind != BPG_HOP_UNARY && y->hop.kind != BPG_HOP_PLANES)
@@ -30,13 +30,13 @@ static void want_from(const struct bpg_model_node *v, const struct bpg_model_nod
 		want[i] |= kink ? straddles(y->hop.v, l[i], u[i]) : l[i] < u[i];
 }
 
-int64_t bpg_wanted(const struct bpg_model *m, const struct bpg_model_node *v, int64_t *element)
+int64_t bpg_wanted(const struct bpg_model *m, const struct bpg_model_node *v, int segment, int64_t *element)
 {
 	unsigned char *want = bpg_calloc((size_t)v->columns.n + 1, 1);
 	int64_t count = 0;
 
 	for (int c = 0; want && c < v->consumers; c++)
-		want_from(v, &m->node[v->consumer[c]], want);
+		want_from(v, &m->node[v->consumer[c]], segment, want);
 	for (int64_t i = 0; i < v->columns.n; i++)
 		if (!want || want[i])
 			element[count++] = i;
@@ -84,8 +84,11 @@ static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		st = bpg_stage_wave_size(ctx, m, s, &size);
 	for (int t = 0; !st && !m->dry && t < s->tiles; t++) {
 		struct bpg_tile *tile = &s->tile[t];
-		tile->result_t = bpg_tensor_new(m->rt, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->result, tile->result, tile->owner);
-		if (!tile->result_t)
+		size_t rows = (size_t)tile->strips * BPG_LANES;
+		tile->result_t = bpg_tensor_new(m->rt, rows * sizeof *tile->result, tile->result, tile->owner);
+		if (tile->keep)
+			tile->keep_t = bpg_tensor_new(m->rt, rows * (size_t)(m->net->in_count + 1) * sizeof *tile->keep, tile->keep, tile->owner);
+		if (!tile->result_t || (tile->keep && !tile->keep_t))
 			st = bpg_nomem(ctx, "a tile");
 	}
 	for (int t = 0; !st && t < s->tiles; t += size) {
@@ -98,15 +101,16 @@ static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		if (!m->dry)
 			st = bpg_lower_wave(ctx, m, s, &wave);
 		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
-			st = bpg_rt_wait(m->rt, ctx);
+			st = bpg_model_wait(ctx, m);
 		for (int i = t; i < BPG_MIN(t + size, s->tiles); i++)
 			m->rows += s->tile[i].count * (1 + (s->tile[i].sides == 3));
 		say(m, s->node < 0 ? m->nodes : s->node);
 	}
-	enum bpg_status waited = bpg_rt_wait(m->rt, ctx);
+	enum bpg_status waited = bpg_model_wait(ctx, m);
 	for (int t = 0; t < s->tiles; t++) {
 		bpg_tensor_release(s->tile[t].result_t);
-		s->tile[t].result_t = NULL;
+		bpg_tensor_release(s->tile[t].keep_t);
+		s->tile[t].result_t = s->tile[t].keep_t = NULL;
 	}
 	bpg_wave_fini(&wave);
 	return waited ? waited : st;
@@ -124,11 +128,12 @@ static int side_row(const struct bpg_tile *t, int i, bool upper)
 static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, struct bpg_model_node *v, const struct bpg_stage *s)
 {
 	int64_t n = v->columns.n;
-	double *l = v->bounds + BPG_LOWER * n, *u = v->bounds + BPG_UPPER * n, *c = v->bounds + BPG_CENTRE * n, *r = v->bounds + BPG_RADIUS * n;
 
 	for (int t = 0; t < s->tiles; t++) {
 		const struct bpg_tile *tile = &s->tile[t];
 		for (int i = 0; i < tile->count; i++) {
+			double *own = v->bounds + (tile->segment ? tile->segment[i / BPG_LANES] : 0) * BPG_FIELDS * n;
+			double *l = own + BPG_LOWER * n, *u = own + BPG_UPPER * n, *c = own + BPG_CENTRE * n, *r = own + BPG_RADIUS * n;
 			int64_t j = tile->element[i];
 			double lo = tile->result[side_row(tile, i, false)], up = -tile->result[side_row(tile, i, true)];
 			if (lo > l[j])
@@ -149,30 +154,46 @@ static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, s
 	return BPG_OK;
 }
 
+/* Of all segments, one after the other. */
+static int64_t wanted(const struct bpg_model *m, const struct bpg_model_node *v, int64_t *element, int32_t *segment)
+{
+	int64_t count = 0;
+
+	for (int s = 0; s < m->segments; s++)
+		for (int64_t end = count + bpg_wanted(m, v, s, element + count); count < end; count++)
+			segment[count] = s;
+	return count;
+}
+
 /* Counts what the readers of v want tighter, and with `rows` bounds it by a walk. */
 static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool rows)
 {
 	struct bpg_arena *arena = bpg_arena_new();
-	int64_t *element = arena ? bpg_arena_alloc(arena, (size_t)v->columns.n + 1, sizeof *element) : NULL;
+	size_t most = (size_t)m->segments * (size_t)v->columns.n + 1;
+	int64_t *element = arena ? bpg_arena_alloc(arena, most, sizeof *element) : NULL;
+	int32_t *segment = arena ? bpg_arena_alloc(arena, most, sizeof *segment) : NULL;
 	struct bpg_stage stage;
-	enum bpg_status st = element ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
+	enum bpg_status st = element && segment ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
 	int64_t count;
 	int steps = m->options.iterations;
 
 	if (st)
 		goto out;
-	count = v->unstable = bpg_wanted(m, v, element);
-	if (m->options.method != BPG_METHOD_CROWN) /* intervals go on from here: every element counts */
-		for (count = 0; count < v->columns.n; count++)
-			element[count] = count;
+	count = v->unstable = wanted(m, v, element, segment);
+	if (m->options.method != BPG_METHOD_CROWN) { /* intervals go on from here: every element counts */
+		count = 0;
+		for (int s = 0; s < m->segments; s++)
+			for (int64_t i = 0; i < v->columns.n; i++, count++)
+				element[count] = i, segment[count] = s;
+	}
 	/* Before rows are optimised a plain pass retires those that need no more. */
 	for (int round = steps ? 0 : 1; !st && rows && round < 2; round++) {
 		m->options.iterations = round ? steps : 0;
 		if (round && steps)
-			count = bpg_wanted(m, v, element);
+			count = wanted(m, v, element, segment);
 		if (!count)
 			break;
-		st = bpg_stage_rows(ctx, m, arena, v->id, element, count, false, &stage);
+		st = bpg_stage_rows(ctx, m, arena, v->id, element, segment, count, false, &stage);
 		if (!st)
 			st = run_stage(ctx, m, &stage);
 		if (!st && !m->dry)
@@ -207,7 +228,7 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		BPG_TRY(bpg_lower_planes(ctx, m, v));
 	else if (!read && v->columns_set)
 		return BPG_OK; /* nothing to decide: the task's result is awaited by its readers */
-	BPG_TRY(bpg_rt_wait(m->rt, ctx)); /* bounds are decided on; windows of walks follow the terms of planes */
+	BPG_TRY(bpg_model_wait(ctx, m)); /* bounds are decided on; windows of walks follow the terms of planes */
 	/* Dense with one nonlinear reader: its columns are those of the reader, which come when its own bounds are final (its
 	 * rows start one node further down). All others need theirs now, as a walk may start here. */
 	bool shared = v->hop.kind == BPG_HOP_DENSE && v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;
@@ -220,7 +241,7 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 
 /* ---- the rows asked ---- */
 
-static void rows_from_intervals(const struct bpg_model *m, const struct bpg_question_row *row, int64_t count, double *lower, double *upper)
+static void rows_from_intervals(const struct bpg_model *m, int segment, const struct bpg_question_row *row, int64_t count, double *lower, double *upper)
 {
 	for (int64_t i = 0; i < count; i++) {
 		const struct bpg_question_row *q = &row[i];
@@ -232,7 +253,8 @@ static void rows_from_intervals(const struct bpg_model *m, const struct bpg_ques
 			while (o > 0 && m->net->out_first[o] > q->index[t])
 				o--;
 			const struct bpg_model_node *v = &m->node[m->net->output[o]];
-			double l = bpg_field(v, BPG_LOWER)[q->index[t] - m->net->out_first[o]], u = bpg_field(v, BPG_UPPER)[q->index[t] - m->net->out_first[o]];
+			int64_t j = q->index[t] - m->net->out_first[o];
+			double l = bpg_segment_field(v, BPG_LOWER, segment)[j], u = bpg_segment_field(v, BPG_UPPER, segment)[j];
 			double err = q->coef_err ? q->coef_err[t] : 0, c = q->coef[t];
 			if (c == 0 && err == 0)
 				continue;
@@ -261,8 +283,9 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	struct bpg_stage stage;
 	enum bpg_status st = BPG_OK;
 	int sides = m->options.sides;
+	int64_t keep = m->net->in_count + 1;
 
-	for (int64_t i = 0; i < count; i++)
+	for (int64_t i = 0; i < m->segments * count; i++)
 		lower[i] = -INFINITY, upper[i] = INFINITY;
 	if (!arena)
 		return bpg_nomem(ctx, "the rows asked");
@@ -287,7 +310,8 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 		st = bpg_rt_wait(m->rt, ctx);
 	if (st)
 		goto out;
-	rows_from_intervals(m, row, count, lower, upper);
+	for (int s = 0; s < m->segments; s++)
+		rows_from_intervals(m, s, row, count, lower + s * count, upper + s * count);
 	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
 	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
 	if (m->least_bytes > m->options.memory)
@@ -295,16 +319,18 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 		                    m->least_bytes), out);
 	for (int t = 0; !m->dry && t < stage.tiles; t++) {
 		const struct bpg_tile *tile = &stage.tile[t];
-		int64_t first = tile->row - row;
 		for (int i = 0; i < tile->count; i++) {
 			int a = side_row(tile, i, false), b = side_row(tile, i, true);
-			if (a >= 0 && tile->result[a] > lower[first + i])
-				lower[first + i] = tile->result[a];
-			if (b >= 0 && -tile->result[b] < upper[first + i])
-				upper[first + i] = -tile->result[b];
+			int64_t at = tile->asked[i];
+			if (a >= 0 && tile->result[a] > lower[at])
+				lower[at] = tile->result[a];
+			if (b >= 0 && -tile->result[b] < upper[at])
+				upper[at] = -tile->result[b];
+			if (a >= 0 && tile->keep)
+				memcpy(m->options.input_planes + at * keep, tile->keep + a * keep, (size_t)keep * sizeof *tile->keep);
 		}
 	}
-	for (int64_t i = 0; i < count; i++) {
+	for (int64_t i = 0; i < m->segments * count; i++) {
 		if (!(sides & 1))
 			lower[i] = -INFINITY;
 		if (!(sides & 2))

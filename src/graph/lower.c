@@ -18,7 +18,7 @@ static enum bpg_status submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_
                               struct bpg_tensor *const *tensor, const enum bpg_access *access, int priority, int node, int tile, double flops)
 {
 	struct bpg_task t = { .kind = kind, .run = run, .arg = arg, .arg_bytes = bytes, .buffers = buffers, .tensor = tensor, .access = access,
-		              .priority = priority, .node = node, .tile = tile, .flops = flops };
+		              .priority = priority, .node = node, .tile = tile, .flops = flops, .group = m->options.group };
 
 	m->steps++;
 	return bpg_rt_submit(m->rt, &t);
@@ -27,17 +27,15 @@ static enum bpg_status submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_
 static enum bpg_status home(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
 	if (!v->bounds_t)
-		v->bounds_t = bpg_tensor_new(m->rt, (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds, v->bounds, 0);
+		v->bounds_t = bpg_tensor_new(m->rt, (size_t)(m->segments * BPG_FIELDS * v->columns.n) * sizeof *v->bounds, v->bounds, 0);
 	return v->bounds_t ? BPG_OK : bpg_nomem(ctx, "the bounds of a node");
 }
 
 /* ---- forward ---- */
 
-enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+static void input_bounds(const struct bpg_model *m, const struct bpg_model_node *v, const struct bpg_region *g, double *f)
 {
-	const struct bpg_region *g = m->region;
 	int64_t n = v->columns.n, first = m->net->in_first[v->net->input];
-	double *f = v->bounds;
 
 	for (int64_t i = 0; i < n; i++) {
 		double l = g->lo[first + i], u = g->up[first + i], c;
@@ -55,6 +53,12 @@ enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct
 		f[BPG_CENTRE * n + i] = c;
 		f[BPG_RADIUS * n + i] = l == u && c == l ? 0 : a > b ? a : b;
 	}
+}
+
+enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	for (int s = 0; s < m->segments; s++)
+		input_bounds(m, v, &m->region[s], v->bounds + s * BPG_FIELDS * v->columns.n);
 	return home(ctx, m, v);
 }
 
@@ -88,7 +92,8 @@ struct filling {
 
 static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const struct filling *f)
 {
-	int64_t n = *f->n, blocks = (int64_t)BPG_MIN(f->work / (double)interval_block, (double)MOST_BLOCKS);
+	/* Several segments are filled in one task each node: other models fill the workers. */
+	int64_t n = *f->n, blocks = m->segments > 1 ? 1 : (int64_t)BPG_MIN(f->work / (double)interval_block, (double)MOST_BLOCKS);
 	int64_t block = blocks > 1 ? (n + blocks - 1) / blocks : n;
 	enum bpg_access join_mode[MOST_BLOCKS + 1], *mode = bpg_calloc((size_t)f->reads + 1, sizeof *mode);
 	struct bpg_tensor *part[MOST_BLOCKS + 1], *whole = f->t[f->reads];
@@ -129,7 +134,7 @@ static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const stru
 
 enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
-	struct bpg_arg_interval a = { .hop = &v->hop, .n = v->columns.n, .centred = true };
+	struct bpg_arg_interval a = { .hop = &v->hop, .n = v->columns.n, .centred = true, .segments = m->segments };
 	struct filling f = { .kind = BPG_TASK_INTERVAL, .run = bpg_task_interval, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
 		             .fields = BPG_FIELDS, .work = element_work(v) * (double)v->columns.n, .reads = v->hop.nin, .node = v->id };
 	enum bpg_status st = home(ctx, m, v);
@@ -201,8 +206,9 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 	struct bpg_model_node *x = &m->node[v->src[0]];
 	bool linear = x->hop.kind != BPG_HOP_INPUT && x->hop.kind != BPG_HOP_UNARY && x->hop.kind != BPG_HOP_PLANES;
 	int64_t places = bpg_columns_places(&v->columns);
-	struct bpg_arg_planes a = { .hop = &v->hop, .n = places, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack };
-	size_t bytes = (size_t)(BPG_PLANE_FIELDS * places) * sizeof(double);
+	struct bpg_arg_planes a = { .hop = &v->hop, .n = places, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack,
+		                    .segments = m->segments };
+	size_t bytes = (size_t)(m->segments * BPG_PLANE_FIELDS * places) * sizeof(double);
 
 	x->charged = linear && x->consumers == 1;
 	a.producer = x->charged ? &x->hop : NULL;
@@ -284,9 +290,14 @@ static void set_under(struct bpg_model *m, struct bpg_model_node *v)
 
 	for (int k = 0; k < v->hop.nin; k++) {
 		struct bpg_model_node *x = &m->node[v->src[k]];
-		if (x->radii == 0)
+		double most = 0;
+		for (int s = 0; x->radii == 0 && s < m->segments; s++) {
+			double own = 0;
 			for (int64_t i = 0; i < x->columns.n; i++)
-				x->radii += bpg_field(x, BPG_RADIUS)[i];
+				own += bpg_segment_field(x, BPG_RADIUS, s)[i];
+			most = BPG_MAX(most, own);
+		}
+		x->radii = BPG_MAX(x->radii, most);
 		sum += x->radii;
 	}
 	if (v->hop.kind == BPG_HOP_DENSE)
@@ -360,7 +371,7 @@ static struct bpg_view_tile view(const struct lowering *x, int b)
 	const struct bpg_buffer *f = &x->w->buffer[b];
 	const struct bpg_tile *t = &x->s->tile[f->tile];
 
-	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide && !f->point, .window = f->window };
+	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide && !f->point, .window = f->window, .segment = t->segment };
 }
 
 static enum bpg_status need(struct lowering *x, int b)
@@ -631,11 +642,11 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		return submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_CONCRETIZE: {
-		struct bpg_arg_concretize a = { &v->hop, view(x, p->from), !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1 };
-		if (v->hop.kind != BPG_HOP_INPUT)
-			a.norm = 0;
-		struct bpg_tensor *b[] = { v->bounds_t, from, state };
-		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_concretize, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0);
+		struct bpg_arg_concretize a = { .hop = &v->hop, .tile = view(x, p->from), .norm = region_norm(m, v) };
+		struct bpg_tensor *b[] = { v->bounds_t, from, state, t->keep_t };
+		a.inputs = t->keep && v->hop.kind == BPG_HOP_INPUT ? m->net->in_count : 0;
+		a.first = a.inputs ? m->net->in_first[v->net->input] : 0;
+		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_concretize, &a, sizeof a, a.inputs ? 4 : 3, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_FINISH: {
 		bool ball = m->region->ball;
@@ -645,9 +656,10 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		struct bpg_arg_finish a = { .rows = t->strips * BPG_LANES, .norm = ball ? (m->region->norm == BPG_NORM_2 ? 2 : 1) : 0,
 			                    .radius = m->region->radius, .slack = slack, .terms = x->s->concretized };
 		a.best = p->k > 0;
-		struct bpg_tensor *b[] = { state, t->result_t };
-		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE };
-		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, 2, b, mode, p->priority, -1, p->tile, 0);
+		a.inputs = t->keep ? m->net->in_count : 0;
+		struct bpg_tensor *b[] = { state, t->result_t, t->keep_t };
+		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
+		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1, p->tile, 0);
 	}
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:

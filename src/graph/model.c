@@ -214,6 +214,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	m->rt = rt;
 	m->region = region;
 	m->options = *options;
+	m->segments = BPG_MAX(options->segments, 1);
 	m->nodes = net->nodes;
 	m->plan_hash = BPG_HASH_START;
 	m->node = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *m->node);
@@ -238,10 +239,10 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	for (int i = 0; i < m->nodes; i++) {
 		struct bpg_model_node *v = &m->node[i];
 		v->consumer = bpg_arena_alloc(m->arena, (size_t)v->consumers + 1, sizeof *v->consumer);
-		v->bounds = bpg_calloc((size_t)(BPG_FIELDS * v->columns.n), sizeof *v->bounds);
+		v->bounds = bpg_calloc((size_t)(m->segments * BPG_FIELDS * v->columns.n), sizeof *v->bounds);
 		if (!v->consumer || !v->bounds)
 			BPG_TRY_TO(bpg_nomem(ctx, "the bounds of a node"), fail);
-		m->fixed_bytes[0] += (size_t)(BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
+		m->fixed_bytes[0] += (size_t)(m->segments * BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
 		v->consumers = 0;
 		set_gammas(v, depth);
 		for (int k = 0; k < v->hop.nin; k++) {
@@ -270,6 +271,11 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 fail:
 	bpg_model_free(m);
 	return st;
+}
+
+enum bpg_status bpg_model_wait(struct bpg_ctx *ctx, const struct bpg_model *m)
+{
+	return m->options.group ? bpg_group_wait(m->options.group, ctx) : bpg_rt_wait(m->rt, ctx);
 }
 
 void bpg_model_free(struct bpg_model *m)
@@ -315,26 +321,46 @@ static bool still(const struct bpg_model *m, const struct bpg_model_node *v, dou
 	return true;
 }
 
-/* What the planes of y make of element i of its pre-activation: nothing (y is one number), one line, or two. */
-static enum standing standing(const struct bpg_model *m, const struct bpg_model_node *y, const struct bpg_model_node *x, int64_t i)
+/* What the planes of y make of element i of its pre-activation in a segment: nothing (y is one number), one line, or two. */
+static enum standing standing_in(const struct bpg_model *m, const struct bpg_model_node *y, const struct bpg_model_node *x, int segment, int64_t i)
 {
 	static const double none[2] = { NAN, NAN };
+	double l = bpg_segment_field(x, BPG_LOWER, segment)[i], u = bpg_segment_field(x, BPG_UPPER, segment)[i], lo, up;
 	struct bpg_planes1 p;
-	double lo, up;
 
-	bpg_unary_planes(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], none, m->options.slope, m->options.wide, &p);
+	bpg_unary_planes(y->hop.v, l, u, none, m->options.slope, m->options.wide, &p);
 	if (p.lo_slope != p.up_slope || p.lo_bias != p.up_bias)
 		return MIXED;
 	if (p.lo_slope != 0 || x->consumers != 1 || x->output)
 		return SINGLE;
-	bpg_unary_range(y->hop.v, bpg_field(x, BPG_LOWER)[i], bpg_field(x, BPG_UPPER)[i], &lo, &up);
+	bpg_unary_range(y->hop.v, l, u, &lo, &up);
 	return still(m, y, lo, up, 0) ? CONSTANT : SINGLE;
+}
+
+/* The most that any segment needs. */
+static enum standing standing(const struct bpg_model *m, const struct bpg_model_node *y, const struct bpg_model_node *x, int64_t i)
+{
+	enum standing most = CONSTANT;
+
+	for (int s = 0; s < m->segments && most != MIXED; s++)
+		most = BPG_MAX(most, standing_in(m, y, x, s, i));
+	return most;
+}
+
+/* Is element i of v one number in every segment, and what elementwise functions make of it? */
+static bool fixed(const struct bpg_model *m, const struct bpg_model_node *v, int64_t i)
+{
+	for (int s = 0; s < m->segments; s++) {
+		double at = bpg_segment_field(v, BPG_CENTRE, s)[i];
+		if (bpg_segment_field(v, BPG_RADIUS, s)[i] > 0 || !still(m, v, at, at, 0))
+			return false;
+	}
+	return true;
 }
 
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *y, struct bpg_model_node *x)
 {
 	struct bpg_columns *k = &y->columns;
-	const double *r = bpg_field(x ? x : y, BPG_RADIUS);
 	int64_t mixed = 0;
 
 	if (y->columns_set)
@@ -352,8 +378,7 @@ enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, stru
 		return bpg_nomem(ctx, "the columns of a node");
 	/* Mixed ones fill the list from its start, the others wait in `slot` for the second round. */
 	for (int64_t i = 0; i < k->n; i++) {
-		double at = bpg_field(x ? x : y, BPG_CENTRE)[i];
-		enum standing s = !(r[i] > 0) && still(m, x ? x : y, at, at, 0) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;
+		enum standing s = fixed(m, x ? x : y, i) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;
 		k->slot[i] = s == CONSTANT ? -1 : -2;
 		if (s == MIXED) {
 			k->slot[i] = (int32_t)mixed;

@@ -15,7 +15,7 @@ struct bpg_model_node {
 	int *src;                 /* [hop.nin] nodes of the variable operands */
 	int consumers, *consumer; /* nodes, once per operand that reads this one */
 
-	double *bounds;           /* [BPG_FIELDS * n] home of bounds_t */
+	double *bounds;           /* [segments][BPG_FIELDS * n] home of bounds_t */
 	struct bpg_tensor *bounds_t, *planes_t;
 	int panels;               /* packed weights: dense: panels of panel_width columns; convolution: one */
 	int64_t panel_width;
@@ -46,6 +46,11 @@ struct bpg_bound_options {
 	int64_t wave;             /* tiles in flight; 0: default */
 	int owners;               /* --shards with placement rows; 1: single */
 	size_t memory;            /* limit in bytes, 0: none */
+	int segments;             /* regions bounded together, 0: 1; more only without sparse planes and without iterations */
+	struct bpg_group *group;  /* tasks are waited for in this group; null: all tasks are */
+	/* [segments * rows asked][inputs + 1] written for lower sides; null: not wanted. A row is at least
+	 * sum coef * (x - centre) + constant (the last one) for every x of its region; centres are those of bpg_lower_input. */
+	double *input_planes;
 	/* Told which node is worked on and how many rows have been submitted; null: nobody. */
 	void (*progress)(void *arg, int node, int nodes, int64_t rows);
 	void *progress_arg;
@@ -55,7 +60,8 @@ struct bpg_model {
 	const struct bpg_net *net;
 	struct bpg_rt *rt;
 	struct bpg_arena *arena;
-	const struct bpg_region *region;
+	const struct bpg_region *region; /* [segments], all boxes where there are several */
+	int segments;
 	struct bpg_bound_options options;
 	int nodes;
 	struct bpg_model_node *node;
@@ -75,10 +81,18 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
                               const struct bpg_bound_options *options, struct bpg_model **model);
 void bpg_model_free(struct bpg_model *model);
 
+static inline const double *bpg_segment_field(const struct bpg_model_node *v, enum bpg_field f, int segment)
+{
+	return v->bounds + (segment * BPG_FIELDS + f) * v->columns.n;
+}
+
 static inline const double *bpg_field(const struct bpg_model_node *v, enum bpg_field f)
 {
-	return v->bounds + f * v->columns.n;
+	return bpg_segment_field(v, f, 0);
 }
+
+/* Waits for the tasks of the model (or for all, see options). */
+enum bpg_status bpg_model_wait(struct bpg_ctx *ctx, const struct bpg_model *model);
 
 /* Sets the columns of a LIST node: the elements that can move, by its own final bounds (x null), or by those of the
  * pre-activation x that shares its columns; then those with two planes come first. */

@@ -215,6 +215,7 @@ static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
 
 struct spot {
 	int64_t window, element;
+	int32_t segment;
 };
 
 static int by_window(const void *a, const void *b)
@@ -223,6 +224,8 @@ static int by_window(const void *a, const void *b)
 
 	if (x->window != y->window)
 		return x->window < y->window ? -1 : 1;
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
 	return (x->element > y->element) - (x->element < y->element);
 }
 
@@ -288,14 +291,78 @@ static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, con
 	return best;
 }
 
+/* Elements or rows by segment, in the order of the tiles: each segment (and window) fills its last strip by repeating. */
+struct order {
+	int64_t *element;         /* or index of a row */
+	int32_t *segment;
+	int64_t *window;          /* null: none */
+	int64_t n;
+	bool filled;              /* strips are filled up */
+};
+
+static bool order_init(struct order *o, const struct bpg_model *m, struct bpg_arena *arena, int64_t count, bool windows)
+{
+	size_t most = (size_t)count * (m->segments > 1 ? BPG_LANES : 1) + 1;
+
+	*o = (struct order){ .filled = m->segments > 1 };
+	o->element = bpg_arena_alloc(arena, most, sizeof *o->element);
+	o->segment = bpg_arena_alloc(arena, most, sizeof *o->segment);
+	o->window = windows ? bpg_arena_alloc(arena, most, sizeof *o->window) : NULL;
+	return o->element && o->segment && (o->window || !windows);
+}
+
+static void order_put(struct order *o, int64_t element, int32_t segment, int64_t window)
+{
+	o->element[o->n] = element;
+	o->segment[o->n] = segment;
+	if (o->window)
+		o->window[o->n] = window;
+	o->n++;
+}
+
+static void order_add(struct order *o, int64_t element, int32_t segment, int64_t window)
+{
+	int64_t last = o->n - 1;
+
+	if (o->filled && last >= 0 && (o->segment[last] != segment || (o->window && o->window[last] != window)))
+		while (o->n % BPG_LANES)
+			order_put(o, o->element[last], o->segment[last], o->window ? o->window[last] : 0);
+	order_put(o, element, segment, window);
+}
+
+static void order_end(struct order *o)
+{
+	int64_t last = o->n - 1;
+
+	while (o->filled && o->n % BPG_LANES)
+		order_put(o, o->element[last], o->segment[last], o->window ? o->window[last] : 0);
+}
+
+/* Says which segment each strip of the tile belongs to, from that of its elements. */
+static bool set_segments(const struct order *o, struct bpg_arena *arena, struct bpg_tile *t, int64_t first)
+{
+	if (!o->filled)
+		return true;
+	int32_t *segment = bpg_arena_alloc(arena, (size_t)t->strips + 1, sizeof *segment);
+	if (!segment)
+		return false;
+	for (int q = 0; q < t->strips; q++) {
+		int row = q * BPG_LANES;
+		segment[q] = o->segment[first + (t->sides == 3 && row >= t->minus ? row - t->minus : row)];
+	}
+	t->segment = segment;
+	return true;
+}
+
 enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
-                               int64_t count, bool stop, struct bpg_stage *s)
+                               const int32_t *segment, int64_t count, bool stop, struct bpg_stage *s)
 {
 	struct bpg_model_node *v = &m->node[node];
 	const struct bpg_columns *k = &v->columns;
-	bool dense = v->hop.kind == BPG_HOP_DENSE, wide = m->options.wide;
-	int64_t *sorted = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *sorted);
-	struct spot *spot = NULL;
+	bool dense = v->hop.kind == BPG_HOP_DENSE, wide = m->options.wide, windows = k->grid && !dense;
+	struct order order;
+	int edge = 0;
+	int64_t across = 0;
 
 	memset(s, 0, sizeof *s);
 	s->arena = arena;
@@ -303,8 +370,7 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	s->stop = stop;
 	s->starts = 1;
 	s->start = bpg_arena_alloc(arena, 1, sizeof *s->start);
-	s->tile = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *s->tile);
-	if (!s->start || !s->tile || !sorted)
+	if (!s->start || !order_init(&order, m, arena, count, windows))
 		return bpg_nomem(ctx, "the tiles of a node");
 	s->start[0] = dense ? v->src[0] : node;
 	BPG_TRY(find_cone(ctx, m, arena, s));
@@ -314,39 +380,39 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	s->relaxed_start = s->opposite && !s->iterations;
 	int most = tile_elements(m, s, count, 3, wide);
 
-	if (!k->grid || dense) {
-		memcpy(sorted, element, (size_t)count * sizeof *sorted);
-		for (int64_t i = 0; i < count; i += most) {
-			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), 3, wide, dense);
-			if (!t)
-				return bpg_nomem(ctx, "the tiles of a node");
-			t->element = sorted + i;
-		}
-		finish_tiles(m, s);
-		return BPG_OK;
-	}
-	spot = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *spot);
-	struct bpg_window *at = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *at);
-	int32_t *inside = bpg_arena_alloc(arena, (size_t)k->size[0] * (size_t)k->size[1] + 1, sizeof *inside);
-	if (!spot || !at || !inside)
-		return bpg_nomem(ctx, "the tiles of a node");
-	most = BPG_MAX(most, 64);
-	int edge = choose_edge(m, s, element, count, most, inside, at);
-	int64_t across = (k->size[1] + edge - 1) / edge;
-	for (int64_t i = 0; i < count; i++)
-		spot[i] = (struct spot){ window_of(k, edge, element[i]), element[i] };
-	qsort(spot, (size_t)count, sizeof *spot, by_window);
-	for (int64_t i = 0; i < count; i++)
-		sorted[i] = spot[i].element;
-	for (int64_t i = 0, j; i < count; i = j) {
-		for (j = i; j < count && spot[j].window == spot[i].window && j - i < most; j++)
-			;
-		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide, false);
-		if (!t)
+	if (windows) {
+		struct spot *spot = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *spot);
+		struct bpg_window *at = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *at);
+		int32_t *inside = bpg_arena_alloc(arena, (size_t)k->size[0] * (size_t)k->size[1] + 1, sizeof *inside);
+		if (!spot || !at || !inside)
 			return bpg_nomem(ctx, "the tiles of a node");
-		int32_t y = (int32_t)(spot[i].window / across) * edge, x = (int32_t)(spot[i].window % across) * edge;
-		t->element = sorted + i;
-		t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
+		most = BPG_MAX(most, 64);
+		edge = choose_edge(m, s, element, count, most, inside, at);
+		across = (k->size[1] + edge - 1) / edge;
+		for (int64_t i = 0; i < count; i++)
+			spot[i] = (struct spot){ window_of(k, edge, element[i]), element[i], segment[i] };
+		qsort(spot, (size_t)count, sizeof *spot, by_window);
+		for (int64_t i = 0; i < count; i++)
+			order_add(&order, spot[i].element, spot[i].segment, spot[i].window);
+	} else {
+		for (int64_t i = 0; i < count; i++)
+			order_add(&order, element[i], segment[i], 0);
+	}
+	order_end(&order);
+	s->tile = bpg_arena_alloc(arena, (size_t)order.n + 1, sizeof *s->tile);
+	if (!s->tile)
+		return bpg_nomem(ctx, "the tiles of a node");
+	for (int64_t i = 0, j; i < order.n; i = j) {
+		for (j = i; j < order.n && j - i < most && (!windows || order.window[j] == order.window[i]); j++)
+			;
+		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide, dense || order.filled);
+		if (!t || !set_segments(&order, arena, t, i))
+			return bpg_nomem(ctx, "the tiles of a node");
+		t->element = order.element + i;
+		if (windows) {
+			int32_t y = (int32_t)(order.window[i] / across) * edge, x = (int32_t)(order.window[i] % across) * edge;
+			t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
+		}
 	}
 	finish_tiles(m, s);
 	return BPG_OK;
@@ -356,30 +422,49 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
                                    int64_t count, bool stop, struct bpg_stage *s)
 {
 	int sides = m->options.sides;
+	struct order order;
 
 	memset(s, 0, sizeof *s);
 	s->arena = arena;
 	s->node = -1;
 	s->stop = stop;
 	s->start = bpg_arena_alloc(arena, (size_t)m->net->outputs + 1, sizeof *s->start);
-	s->tile = bpg_arena_alloc(arena, (size_t)count + 2, sizeof *s->tile);
-	if (!s->start || !s->tile)
+	if (!s->start || !order_init(&order, m, arena, m->segments * count, false))
 		return bpg_nomem(ctx, "the tiles of the rows asked");
 	for (int i = 0; i < m->net->outputs; i++)
 		s->start[s->starts++] = m->net->output[i];
 	BPG_TRY(find_cone(ctx, m, arena, s));
 	s->iterations = choices(m, s);
-	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. */
-	bool wide = count <= 512 || m->options.wide;
-	int most = tile_elements(m, s, count, sides, wide);
+	for (int g = 0; g < m->segments; g++)
+		for (int64_t i = 0; i < count; i++)
+			order_add(&order, i, g, 0);
+	order_end(&order);
+	s->tile = bpg_arena_alloc(arena, (size_t)order.n + 2, sizeof *s->tile);
+	struct bpg_question_row *asked = bpg_arena_alloc(arena, (size_t)order.n + 1, sizeof *asked);
+	if (!s->tile || !asked)
+		return bpg_nomem(ctx, "the tiles of the rows asked");
+	for (int64_t i = 0; i < order.n; i++) {
+		asked[i] = row[order.element[i]];
+		order.element[i] += order.segment[i] * count;
+	}
+	/* Rows asked are few: they are carried in double, where the rounding of coefficients does not count. Not in a search, which
+	 * asks them of many regions. */
+	bool wide = (order.n <= 512 && m->segments == 1) || m->options.wide;
+	int most = tile_elements(m, s, order.n, sides, wide);
 	/* One strip of rows would be one chain of tasks: its two sides are two. */
-	bool apart = sides == 3 && count <= BPG_LANES;
-	for (int64_t i = 0; i < count; i += most)
+	bool apart = sides == 3 && order.n <= BPG_LANES;
+	for (int64_t i = 0; i < order.n; i += most)
 		for (int side = apart ? 1 : sides; side <= (apart ? 2 : sides); side++) {
-			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(count - i, (int64_t)most), side, wide, false);
-			if (!t)
+			struct bpg_tile *t = tile_new(s, arena, (int)BPG_MIN(order.n - i, (int64_t)most), side, wide, order.filled);
+			if (!t || !set_segments(&order, arena, t, i))
 				return bpg_nomem(ctx, "the tiles of the rows asked");
-			t->row = row + i;
+			t->row = asked + i;
+			t->asked = order.element + i;
+			if (m->options.input_planes && (side & 1)) {
+				t->keep = bpg_arena_alloc(arena, (size_t)(t->strips * BPG_LANES) * (size_t)(m->net->in_count + 1), sizeof *t->keep);
+				if (!t->keep)
+					return bpg_nomem(ctx, "the tiles of the rows asked");
+			}
 		}
 	finish_tiles(m, s);
 	return BPG_OK;

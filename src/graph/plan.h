@@ -51,11 +51,15 @@ struct bpg_buffer {
 struct bpg_tile {
 	const int64_t *element;   /* [count] elements of the start node */
 	const struct bpg_question_row *row; /* [count] instead, for the rows asked */
+	const int64_t *asked;     /* [count] of these: their place among the bounds of all */
+	const int32_t *segment;   /* [strips]; null: one segment. Else strips are filled up by repeating */
 	int count, sides, strips, owner;
 	int minus;                /* first row of the upper sides; those of the lower sides begin at 0 */
 	bool wide;
 	double *result;           /* [strips * 16] lower bounds of its rows; an upper side is a negated row */
 	struct bpg_tensor *result_t; /* handle of it while the stage runs */
+	double *keep;             /* [strips * 16][inputs + 1] see input_planes; null: not wanted */
+	struct bpg_tensor *keep_t;
 	struct bpg_window start;  /* GRID start nodes */
 };
 
@@ -82,10 +86,11 @@ struct bpg_wave {
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
 };
 
-/* Cuts the rows of `node` named by element[0..count) into tiles. Elements and tiles live in the arena. */
+/* Cuts the rows of `node` named by element[0..count) in segment[0..count), rising, into tiles. Elements and tiles live in the
+ * arena. */
 enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, int node, const int64_t *element,
-                               int64_t count, bool stop, struct bpg_stage *stage);
-/* The rows asked. */
+                               const int32_t *segment, int64_t count, bool stop, struct bpg_stage *stage);
+/* The rows asked, in every segment. */
 enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, const struct bpg_question_row *row,
                                    int64_t count, bool stop, struct bpg_stage *stage);
 /* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */

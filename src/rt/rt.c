@@ -356,6 +356,52 @@ void bpg_rt_trampoline(void *descr[], void *arg)
 	atomic_fetch_add_explicit(&rt->ended, 1, memory_order_relaxed);
 }
 
+struct bpg_group {
+	struct bpg_rt *rt;
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	int64_t running;
+};
+
+struct bpg_group *bpg_group_new(struct bpg_rt *rt)
+{
+	struct bpg_group *g = bpg_calloc(1, sizeof *g);
+
+	if (g) {
+		g->rt = rt;
+		pthread_mutex_init(&g->lock, NULL);
+		pthread_cond_init(&g->done, NULL);
+	}
+	return g;
+}
+
+static void group_add(struct bpg_group *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->running++;
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void group_ended(void *group)
+{
+	struct bpg_group *g = group;
+
+	pthread_mutex_lock(&g->lock);
+	if (!--g->running)
+		pthread_cond_broadcast(&g->done);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void bpg_group_free(struct bpg_group *g)
+{
+	if (!g)
+		return;
+	bpg_group_wait(g, NULL);
+	pthread_cond_destroy(&g->done);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
 enum bpg_status bpg_rt_submit(struct bpg_rt *rt, const struct bpg_task *t)
 {
 	struct starpu_task *task;
@@ -387,10 +433,17 @@ enum bpg_status bpg_rt_submit(struct bpg_rt *rt, const struct bpg_task *t)
 		STARPU_TASK_SET_HANDLE(task, t->tensor[i]->handle, i);
 		STARPU_TASK_SET_MODE(task, t->access[i] == BPG_READ ? STARPU_R : t->access[i] == BPG_WRITE ? STARPU_W : STARPU_RW, i);
 	}
+	if (t->group) {
+		task->callback_func = group_ended;
+		task->callback_arg = t->group;
+		group_add(t->group);
+	}
 	atomic_fetch_add(&rt->submitted, 1);
 	if (!starpu_task_submit(task))
 		return BPG_OK;
 	atomic_fetch_add(&rt->ended, 1);
+	if (t->group)
+		group_ended(t->group);
 	task->destroy = 0;
 	starpu_task_destroy(task);
 	bpg_rt_fault(rt, BPG_EFAULT, "StarPU has no worker for a task");
@@ -401,11 +454,11 @@ nomem:
 	return BPG_ENOMEM;
 }
 
-enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx)
+/* The first fault, or that the run was stopped. */
+static enum bpg_status outcome(struct bpg_rt *rt, struct bpg_ctx *ctx)
 {
 	enum bpg_status st;
 
-	starpu_task_wait_for_all();
 	pthread_mutex_lock(&rt->lock);
 	st = rt->fault;
 	if (st)
@@ -414,6 +467,21 @@ enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx)
 	if (!st && bpg_rt_stopped(rt))
 		st = bpg_fail(ctx, BPG_ECANCELLED, "stopped");
 	return st;
+}
+
+enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx)
+{
+	starpu_task_wait_for_all();
+	return outcome(rt, ctx);
+}
+
+enum bpg_status bpg_group_wait(struct bpg_group *g, struct bpg_ctx *ctx)
+{
+	pthread_mutex_lock(&g->lock);
+	while (g->running > 0)
+		pthread_cond_wait(&g->done, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	return outcome(g->rt, ctx);
 }
 
 void bpg_rt_fault(struct bpg_rt *rt, enum bpg_status code, const char *format, ...)

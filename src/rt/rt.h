@@ -81,11 +81,20 @@ struct bpg_task {
 	int priority;             /* larger first */
 	int node, tile;           /* for the trace; -1: none */
 	double flops;             /* useful work of a product; 0 elsewhere */
+	struct bpg_group *group;  /* null: none */
 };
 
 enum bpg_status bpg_rt_submit(struct bpg_rt *rt, const struct bpg_task *task);
 /* Waits for all tasks. The first fault, or BPG_ECANCELLED, or BPG_OK. */
 enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx);
+
+/* Tasks that are waited for together while others run: a thread that submits into a group of its own waits for that alone. Null
+ * when memory is short. */
+struct bpg_group *bpg_group_new(struct bpg_rt *rt);
+/* Waits first. */
+void bpg_group_free(struct bpg_group *group);
+/* Waits for the tasks of the group; returns as bpg_rt_wait. */
+enum bpg_status bpg_group_wait(struct bpg_group *group, struct bpg_ctx *ctx);
 
 /* From inside a task: the first fault is kept. */
 void bpg_rt_fault(struct bpg_rt *rt, enum bpg_status code, const char *format, ...) BPG_PRINTF(3, 4);

@@ -490,7 +490,7 @@ static void try_concretize(void)
 	double *f = draw_fields(k.n), *lb = get(t.rows, sizeof *lb);
 	struct bpg_hop hop = { .out = &k };
 	int norm = below(3);
-	struct bpg_arg_concretize a = { &hop, t.view, norm };
+	struct bpg_arg_concretize a = { .hop = &hop, .tile = t.view, .norm = norm };
 	struct bpg_arg_finish end = { .rows = (int)t.rows, .norm = norm, .radius = 0.25, .slack = true, .terms = t.columns };
 
 	memset(t.state + BPG_BOX * t.rows, 0, (size_t)(2 * t.rows) * sizeof *t.state);

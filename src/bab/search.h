@@ -1,0 +1,42 @@
+/* search.h - branch and bound over parts of the input box, for what bounds of the whole box leave open.
+ *
+ * A domain is a box and the disjuncts that are open on it. Domains are bounded in batches, each a subgraph of tasks in which
+ * all its domains share the weights; several batches are in flight, each driven by a thread of its own, so that workers have
+ * tasks of one while another is decided on. Of a domain that stays open the rows' linear bounds over the inputs shrink the box and
+ * say along which input it is cut. */
+#ifndef BPG_SEARCH_H
+#define BPG_SEARCH_H
+
+#include "bab/attack.h"
+#include "graph/model.h"
+
+struct bpg_search {
+	const struct bpg_net *net;
+	const struct bpg_spec *spec;
+	struct bpg_rt *rt;
+	struct bpg_bound_options bound; /* method, slope, precision, ...; the search sets what concerns batches */
+	int batch;                /* domains of a batch; 0: chosen */
+	bool synchronous;         /* one batch after the other: the same domains in the same order */
+	/* Told as domains are decided; null: nobody. */
+	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth);
+	void *progress_arg;
+	/* Results; counts go on from what they hold. */
+	int64_t domains, tasks;
+	int depth;
+	double worst;             /* least bound of what was still open at the end; infinite: nothing */
+	struct bpg_witness witness; /* of the arena given */
+};
+
+enum bpg_search_end {
+	BPG_SEARCH_PROVED,        /* every open disjunct is refuted on every domain */
+	BPG_SEARCH_FOUND,         /* a witness */
+	BPG_SEARCH_OPEN,          /* domains are left that cannot be cut further */
+};
+
+/* Searches the box of disjuncts open[0..opens), which all have the same one. BPG_ECANCELLED: out of time, or stopped. */
+enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *search, const int32_t *open, int opens, struct bpg_arena *arena,
+                               enum bpg_search_end *end);
+/* Whether cutting inputs has a prospect: few of them move. */
+bool bpg_search_suits(const struct bpg_net *net, const struct bpg_box *box);
+
+#endif
