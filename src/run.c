@@ -232,7 +232,8 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 static enum bpg_status decide(struct run *x)
 {
 	struct bpg_decide d = { .ctx = x->ctx, .net = x->net, .spec = x->q->spec, .rt = x->rt, .bound = x->bound, .attack = x->o->attack == BPG_ATTACK_ON,
-		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO,
+		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO, .batch = (int)x->o->batch,
+		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
 		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r };
 
 	return bpg_decide(&d);

@@ -17,7 +17,7 @@ struct bpg_decide {
 	bool search;              /* by branch and bound what is open then */
 	int batch;                /* see search.h */
 	bool synchronous;
-	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth);
+	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *search_progress_arg;
 	uint64_t seed;
 	FILE *dot;                /* steps are drawn here; null: not */

@@ -375,7 +375,8 @@ static void give(struct driver *v, enum bpg_status st, struct bpg_domain **d, in
 	p->x->domains += count;
 	p->busy--;
 	if (p->x->progress)
-		p->x->progress(p->x->progress_arg, p->x->domains, p->frontier.count, p->frontier.count ? p->frontier.heap[0]->bound : INFINITY, p->x->depth);
+		p->x->progress(p->x->progress_arg, p->x->domains, p->frontier.count, p->frontier.count ? p->frontier.heap[0]->bound : INFINITY, p->x->depth,
+		               p->frontier.bytes);
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
 }

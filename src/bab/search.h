@@ -18,7 +18,7 @@ struct bpg_search {
 	int batch;                /* domains of a batch; 0: chosen */
 	bool synchronous;         /* one batch after the other: the same domains in the same order */
 	/* Told as domains are decided; null: nobody. */
-	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth);
+	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *progress_arg;
 	/* Results; counts go on from what they hold. */
 	int64_t domains, tasks;

@@ -16,18 +16,46 @@ void bpg_progress_start(struct bpg_progress *p, bool live, bool plain)
 	p->next = p->start + (p->live ? PERIOD : 0); /* a short run shows no line */
 }
 
+/* True when a line is due; it is begun. */
+static bool due(struct bpg_progress *p, double now)
+{
+	if ((!p->live && !p->plain) || now < p->next)
+		return false;
+	p->next = now + PERIOD;
+	p->shown = p->live;
+	fputs(p->live ? "\rbpgraph: " : "bpgraph: ", stderr);
+	return true;
+}
+
+static void end(const struct bpg_progress *p)
+{
+	fputs(p->live ? "\033[K" : "\n", stderr);
+	fflush(stderr);
+}
+
 void bpg_progress_step(void *progress, int node, int nodes, int64_t rows)
 {
 	struct bpg_progress *p = progress;
 	double now = bpg_now();
 
-	if ((!p->live && !p->plain) || now < p->next)
+	if (!due(p, now))
 		return;
-	p->next = now + PERIOD;
-	p->shown = p->live;
-	fprintf(stderr, "%sbpgraph: node %d of %d, %lld rows, %.1f s%s", p->live ? "\r" : "", node, nodes, (long long)rows, now - p->start,
-	        p->live ? "\033[K" : "\n");
-	fflush(stderr);
+	fprintf(stderr, "node %d of %d, %lld rows, %.1f s", node, nodes, (long long)rows, now - p->start);
+	end(p);
+}
+
+void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes)
+{
+	struct bpg_progress *p = progress;
+	double now = bpg_now();
+
+	if (!due(p, now))
+		return;
+	if (!p->searching)
+		p->searching = now;
+	fprintf(stderr, "%lld domains, %lld open, worst bound %.4g, depth %d, %.0f domains/s, %.1f MB, %.1f s", (long long)domains, (long long)waiting,
+	        worst, depth, now > p->searching ? (double)domains / (now - p->searching) : 0, 1e-6 * (double)bytes, now - p->start);
+	end(p);
 }
 
 void bpg_progress_end(struct bpg_progress *p)

@@ -1,0 +1,198 @@
+/* Branch and bound: clipping keeps every point it must keep, the frontier is in order, and verdicts on small networks agree with
+ * a dense grid of points. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../graph/builder.h"
+#include "../graph/require.h"
+#include "bab/clip.h"
+#include "bab/frontier.h"
+#include "bab/search.h"
+
+/* ---- clip ---- */
+
+START_TEST(test_clip)
+{
+	enum { N = 4, POINTS = 400 };
+	struct bpg_rng rng;
+
+	bpg_rng_seed(&rng, 7);
+	for (int trial = 0; trial < 2000; trial++) {
+		double a[N], c[N], lo[N], up[N], was_lo[N], was_up[N], x[N], k = 4 * bpg_rng_uniform(&rng) - 2;
+		for (int i = 0; i < N; i++) {
+			a[i] = bpg_rng_below(&rng, 5) ? (float)bpg_rng_normal(&rng) : 0;
+			was_lo[i] = lo[i] = bpg_rng_normal(&rng);
+			was_up[i] = up[i] = lo[i] + (bpg_rng_below(&rng, 5) ? bpg_rng_uniform(&rng) : 0);
+			c[i] = lo[i] + (up[i] - lo[i]) / 2;
+		}
+		bool some = bpg_clip(N, a, c, k, lo, up);
+		for (int p = 0; p < POINTS; p++) {
+			double sum = k;
+			bool in = true;
+			for (int i = 0; i < N; i++) {
+				x[i] = bpg_rng_below(&rng, 3) ? was_lo[i] + bpg_rng_uniform(&rng) * (was_up[i] - was_lo[i]) : bpg_rng_below(&rng, 2) ? was_lo[i] : was_up[i];
+				sum += a[i] * (x[i] - c[i]);
+				in = in && some && x[i] >= lo[i] && x[i] <= up[i];
+			}
+			REQUIRE(in || sum > -1e-12, "trial %d: a point with %.17g is cut off", trial, sum);
+		}
+		for (int i = 0; some && i < N; i++)
+			REQUIRE(lo[i] >= was_lo[i] && up[i] <= was_up[i] && lo[i] <= up[i], "trial %d: the box has grown", trial);
+	}
+}
+END_TEST
+
+/* x + y <= 0.5 in the unit square leaves nothing out but halves both sides; x + y <= -1 leaves nothing. */
+START_TEST(test_clip_known)
+{
+	double a[] = { 1, 1 }, c[] = { 0.5, 0.5 }, lo[] = { 0, 0 }, up[] = { 1, 1 };
+
+	ck_assert(bpg_clip(2, a, c, 0.5, lo, up)); /* (x - .5) + (y - .5) + .5 <= 0 */
+	for (int i = 0; i < 2; i++) {
+		ck_assert(lo[i] == 0 && up[i] >= 0.5 && up[i] <= 0.5 + 1e-12);
+		up[i] = 1;
+	}
+	ck_assert(!bpg_clip(2, a, c, 2, lo, up));
+	ck_assert(bpg_clip(2, a, c, -INFINITY, lo, up) && up[0] == 1);
+	ck_assert(bpg_clip(2, (double[]){ INFINITY, 1 }, c, 2, lo, up) && up[0] == 1);
+}
+END_TEST
+
+/* ---- frontier ---- */
+
+START_TEST(test_frontier)
+{
+	struct bpg_frontier f = { 0 };
+	struct bpg_rng rng;
+	double last = -INFINITY;
+	int64_t number = -1;
+
+	bpg_rng_seed(&rng, 3);
+	for (int64_t i = 0; i < 3000; i++) {
+		struct bpg_domain *d = bpg_domain_new(2, 1);
+		d->bound = (double)bpg_rng_below(&rng, 50) / 7;
+		d->number = i;
+		ck_assert(bpg_frontier_push(&f, d));
+	}
+	for (int i = 0; i < 3000; i++) {
+		struct bpg_domain *d = bpg_frontier_pop(&f);
+		REQUIRE(d && (d->bound > last || (d->bound == last && d->number > number)), "domain %d is out of order", i);
+		last = d->bound, number = d->number;
+		free(d);
+	}
+	ck_assert(!bpg_frontier_pop(&f) && f.bytes == 0);
+	bpg_frontier_fini(&f);
+}
+END_TEST
+
+/* ---- verdicts ---- */
+
+enum { GRID = 81 };
+
+struct question {
+	struct bpg_net *net;
+	double grid[3];           /* least value of each output over the grid */
+};
+
+static void draw(struct build *b, struct bpg_ctx *ctx, struct question *q, bool smooth)
+{
+	int x = build_vector(b, 2);
+	struct bpg_arena *arena = bpg_arena_new();
+
+	x = build_unary(b, "Relu", build_dense(b, x, 8, NULL, NULL));
+	x = build_unary(b, smooth ? "Tanh" : "Relu", build_dense(b, x, 8, NULL, NULL));
+	build_output(b, build_dense(b, x, 3, NULL, NULL));
+	REQUIRE(!build_net(b, ctx, &q->net), "%s", bpg_ctx_message(ctx));
+	for (int r = 0; r < 3; r++)
+		q->grid[r] = INFINITY;
+	double **value = bpg_arena_alloc(arena, (size_t)q->net->nodes + 1, sizeof *value);
+	for (int i = 0; i < GRID * GRID; i++) {
+		double at[2] = { -1 + 2.0 * (i % GRID) / (GRID - 1), -1 + 2.0 * (i / GRID) / (GRID - 1) };
+		REQUIRE(!bpg_net_eval(ctx, q->net, at, arena, value), "%s", bpg_ctx_message(ctx));
+		for (int r = 0; r < 3; r++)
+			q->grid[r] = fmin(q->grid[r], value[q->net->output[0]][r]);
+	}
+	bpg_arena_free(arena);
+}
+
+/* "some output r is <= below[r]" over [-1,1]^2, one disjunct each. */
+static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct question *q, const double *below, bool synchronous, int64_t *domains)
+{
+	double lo[2] = { -1, -1 }, up[2] = { 1, 1 }, one = 1, zero = 0;
+	struct bpg_box box = { 2, lo, up, lo, up };
+	int64_t index[3] = { 0, 1, 2 };
+	struct bpg_row row[3];
+	struct bpg_disjunct d[3];
+	struct bpg_arena *arena = bpg_arena_new();
+	struct bpg_spec spec = { .inputs = 2, .outputs = 3, .disjuncts = 3, .disjunct = d };
+	struct bpg_search s = { .net = q->net, .spec = &spec, .rt = rt, .synchronous = synchronous,
+		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1 } };
+	enum bpg_search_end end;
+
+	for (int r = 0; r < 3; r++) {
+		row[r] = (struct bpg_row){ .n = 1, .index = &index[r], .coef = &one, .coef_err = &zero, .offset = -below[r] };
+		d[r] = (struct bpg_disjunct){ &box, 1, &row[r] };
+	}
+	REQUIRE(!bpg_search_box(ctx, &s, (int32_t[]){ 0, 1, 2 }, 3, arena, &end), "%s", bpg_ctx_message(ctx));
+	*domains = s.domains;
+	if (end == BPG_SEARCH_FOUND) {
+		double x[2] = { s.witness.x[0], s.witness.x[1] }, y[3] = { s.witness.y[0], s.witness.y[1], s.witness.y[2] };
+		REQUIRE(fabs(x[0]) <= 1 && fabs(x[1]) <= 1 && bpg_spec_holds(&spec, x, y, y), "the witness is none");
+	}
+	bpg_arena_free(arena);
+	return end;
+}
+
+START_TEST(test_verdicts)
+{
+	struct bpg_rt_options two = { .workers = 2, .owners = 1 };
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	struct bpg_rt *rt;
+
+	REQUIRE(!bpg_rt_start(ctx, &two, &rt), "%s", bpg_ctx_message(ctx));
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct question q;
+		struct build b;
+		int64_t domains, again;
+		double below[3];
+
+		build_start(&b, seed);
+		draw(&b, ctx, &q, seed % 3 == 0);
+		/* Well below what any point of the grid reaches: the truth is unsat unless the net dips between points. */
+		for (int r = 0; r < 3; r++)
+			below[r] = q.grid[r] - 0.3;
+		REQUIRE(ask(ctx, rt, &q, below, false, &domains) == BPG_SEARCH_PROVED, "seed %llu: not proved", (unsigned long long)seed);
+		REQUIRE(ask(ctx, rt, &q, below, true, &domains) == BPG_SEARCH_PROVED, "seed %llu: not proved, one batch after the other", (unsigned long long)seed);
+		REQUIRE(ask(ctx, rt, &q, below, true, &again) == BPG_SEARCH_PROVED && again == domains, "seed %llu: %lld domains, then %lld", (unsigned long long)seed,
+		        (long long)domains, (long long)again);
+		/* One output reaches its threshold at a point of the grid: never a proof. */
+		int r = (int)(seed % 3);
+		below[r] = q.grid[r] + 1e-3;
+		for (int synchronous = 0; synchronous < 2; synchronous++)
+			REQUIRE(ask(ctx, rt, &q, below, synchronous, &domains) == BPG_SEARCH_FOUND, "seed %llu: the planted point was not found", (unsigned long long)seed);
+		bpg_net_free(q.net);
+	}
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("search");
+	TCase *t = tcase_create("search");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_test(t, test_clip);
+	tcase_add_test(t, test_clip_known);
+	tcase_add_test(t, test_frontier);
+	tcase_add_test(t, test_verdicts);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
