@@ -205,7 +205,7 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 {
 	struct bpg_result *r = x->result;
 	struct bpg_witness w = { .found = false };
-	double *lower, *upper, start = bpg_now();
+	double *lower, *upper, start = bpg_now(), attacked;
 	enum bpg_status st = BPG_OK;
 	bool all = true;
 	int64_t at = 0;
@@ -224,7 +224,7 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 	r->upper = upper;
 	if (x->attack && x->spec->disjuncts)
 		st = bpg_attack(x->ctx, x->net, x->spec, x->rt, x->seed, r->arena, &w);
-	r->seconds.search = bpg_now() - start;
+	r->seconds.search = attacked = bpg_now() - start;
 	if (!st && w.found) {
 		sat(x, &w);
 		return BPG_OK;
@@ -238,7 +238,7 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 		st = decide_group(x, i, j, lower + at, upper + at, &all);
 		at += rows;
 	}
-	r->seconds.bound = bpg_now() - start;
+	r->seconds.bound = bpg_now() - start - (r->seconds.search - attacked);
 	if (st == BPG_ECANCELLED) {
 		r->verdict = BPG_VERDICT_TIMEOUT;
 		return BPG_OK;

@@ -12,7 +12,8 @@
 #include "graph/crown.h"
 
 enum {
-	BATCH = 64,               /* domains of a batch that share tasks */
+	BATCH = 64,               /* domains of a batch that share tasks, at most */
+	BATCH_ELEMENTS = 1 << 18, /* and their bounded elements, in all */
 	DRIVERS = 3,              /* batches in flight */
 	MOST_INPUTS = 64,         /* that move */
 	CLIPS = 2,                /* rounds over the rows of a disjunct */
@@ -408,6 +409,16 @@ static void *drive(void *arg)
 	return NULL;
 }
 
+/* Domains of a batch: large networks have work enough in one. */
+static int batch_size(const struct bpg_net *net)
+{
+	int64_t elements = 1;
+
+	for (int i = 0; i < net->nodes; i++)
+		elements += net->node[i].v.out.n;
+	return (int)BPG_MAX(BPG_MIN(BATCH_ELEMENTS / elements, (int64_t)BATCH), (int64_t)1);
+}
+
 /* Segments need planes that are known by place: no sparse ones. */
 static bool may_share(const struct bpg_net *net)
 {
@@ -430,7 +441,7 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, const 
 	struct bpg_domain *root = bpg_domain_new(box->n, opens);
 
 	p->together = may_share(x->net);
-	p->batch = x->batch > 0 ? x->batch : p->together ? BATCH : 1;
+	p->batch = x->batch > 0 ? x->batch : p->together ? batch_size(x->net) : 1;
 	x->witness = (struct bpg_witness){ .x = bpg_arena_alloc(arena, (size_t)x->net->in_count + 1, sizeof(float)),
 		                           .y = bpg_arena_alloc(arena, (size_t)x->net->out_count + 1, sizeof(float)) };
 	if (!root || !x->witness.x || !x->witness.y || !bpg_frontier_push(&p->frontier, root)) {

@@ -31,6 +31,32 @@ static int relu_extremes(double s, double l, double u, const void *attr, double 
 	return relu_kinks(l, u, attr, at);
 }
 
+/* relu(x) - s x at an end of the interval, rounded down (side 1) or up. */
+static double relu_above_line(double s, double x, int side)
+{
+	if (s == 0)
+		return x > 0 ? x : 0;
+	if (x > 0 && s == 1)
+		return 0;
+	if (isinf(x))
+		return x > 0 ? (1 - s) * x : -s * x;
+	double p = s * x, low = nextafter(p, -INFINITY), high = nextafter(p, INFINITY);
+	if (x <= 0)
+		return side > 0 ? -high : -low;
+	return side > 0 ? nextafter(x - high, -INFINITY) : nextafter(x - low, INFINITY);
+}
+
+/* Straight on both sides of 0: the extreme is at an end or there. */
+static double relu_intercept(double s, double l, double u, int side, const void *attr)
+{
+	double a = relu_above_line(s, l, side), b = relu_above_line(s, u, side);
+
+	(void)attr;
+	if (l < 0 && u > 0)
+		return side > 0 ? fmin(0, fmin(a, b)) : fmax(0, fmax(a, b));
+	return side > 0 ? fmin(a, b) : fmax(a, b);
+}
+
 /* The lower line of an unstable neuron passes through the origin: any slope in [0,1] is valid. The upper is the chord. */
 static struct bpg_slopes relu_slopes(double l, double u, const double alpha[2], int rule, const void *attr)
 {
@@ -73,6 +99,7 @@ static const struct bpg_unary relu_unary = {
 	.alpha_range = relu_alpha_range,
 	.enters = BPG_ALPHA_SLOPE,
 	.extremes = relu_extremes,
+	.intercept = relu_intercept,
 	.kinks = relu_kinks,
 };
 

@@ -304,7 +304,7 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	}
 	for (int v = 0; !st && v < m->nodes; v++) {
 		say(m, v);
-		st = settle(ctx, m, &m->node[v]);
+		st = bpg_rt_stopped(m->rt) ? bpg_model_wait(ctx, m) : settle(ctx, m, &m->node[v]);
 	}
 	if (!st)
 		st = bpg_rt_wait(m->rt, ctx);

@@ -6,7 +6,9 @@
 #include <string.h>
 
 /* Rows of a tile: enough to reuse a panel from the second-level cache, few enough that two workers stay busy. */
-enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64, TILES_LEAST = 4 };
+enum { TILE_ROWS = 256, TILE_ROWS_LEAST = 64, TILE_ROWS_MOST = 2048, TILES_LEAST = 4 };
+/* Narrow networks take more rows, of which a tile has this many bytes. */
+static const int64_t tile_bytes_narrow = (int64_t)1 << 18;
 /* What submitting and starting a task costs, in multiplications of a strip (some 5 us at 4 a ns). */
 static const double task_cost = 20000;
 static const size_t tile_bytes_most = (size_t)64 << 20;
@@ -171,13 +173,14 @@ static int tile_elements(const struct bpg_model *m, const struct bpg_stage *s, i
 {
 	int per = sides == 3 ? 2 : 1;
 	int64_t total = count * per, rows = m->options.tile;
+	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
 
 	if (rows <= 0) { /* even shares; small nodes still give two workers something to do */
-		int64_t tiles = BPG_MAX((total + TILE_ROWS - 1) / TILE_ROWS, BPG_MIN((int64_t)TILES_LEAST, (total + TILE_ROWS_LEAST - 1) / TILE_ROWS_LEAST));
+		int64_t whole = BPG_MIN(BPG_MAX(tile_bytes_narrow / (int64_t)column, (int64_t)TILE_ROWS), (int64_t)TILE_ROWS_MOST);
+		int64_t tiles = BPG_MAX((total + whole - 1) / whole, BPG_MIN((int64_t)TILES_LEAST, (total + TILE_ROWS_LEAST - 1) / TILE_ROWS_LEAST));
 		rows = (total + tiles - 1) / BPG_MAX(tiles, (int64_t)1);
 		rows = (rows + BPG_LANES * per - 1) / (BPG_LANES * per) * (BPG_LANES * per);
 	}
-	size_t column = widest(m, s) * (wide ? sizeof(double) : sizeof(float));
 	while (rows > BPG_LANES * per && (size_t)rows * column > tile_bytes_most)
 		rows /= 2;
 	int64_t n = rows / per / BPG_LANES * BPG_LANES;
