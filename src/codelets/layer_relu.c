@@ -34,7 +34,7 @@ static int relu_extremes(double s, double l, double u, const void *attr, double 
 /* relu(x) - s x at an end of the interval, rounded down (side 1) or up. */
 static double relu_above_line(double s, double x, int side)
 {
-	if (s == 0)
+	if (s == 0 || x == 0)
 		return x > 0 ? x : 0;
 	if (x > 0 && s == 1)
 		return 0;
@@ -49,9 +49,10 @@ static double relu_above_line(double s, double x, int side)
 /* Straight on both sides of 0: the extreme is at an end or there. */
 static double relu_intercept(double s, double l, double u, int side, const void *attr)
 {
-	double a = relu_above_line(s, l, side), b = relu_above_line(s, u, side);
-
 	(void)attr;
+	if (side > 0 && l < 0 && u > 0 && s >= 0 && s <= 1)
+		return 0;
+	double a = relu_above_line(s, l, side), b = relu_above_line(s, u, side);
 	if (l < 0 && u > 0)
 		return side > 0 ? fmin(0, fmin(a, b)) : fmax(0, fmax(a, b));
 	return side > 0 ? fmin(a, b) : fmax(a, b);

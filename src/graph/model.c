@@ -406,7 +406,13 @@ enum bpg_status bpg_model_choices(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	v->choice = bpg_arena_alloc(m->arena, (size_t)places + 1, sizeof *v->choice);
 	if (!v->choice)
 		return bpg_nomem(ctx, "the slopes of a node");
-	for (int64_t at = 0; at < places; at++)
-		v->choice[at] = standing(m, v, &m->node[v->src[0]], bpg_columns_element(&v->columns, at)) == MIXED;
+	const struct bpg_model_node *x = &m->node[v->src[0]];
+	for (int64_t at = 0; at < places; at++) {
+		int64_t i = bpg_columns_element(&v->columns, at);
+		v->choice[at] = standing(m, v, x, i) == MIXED;
+		/* A line of any slope through the origin: only around the kink, whatever rounding makes of the lines beside it. */
+		if (v->hop.v->layer->traits & BPG_FREE_SLOPE)
+			v->choice[at] = v->choice[at] && bpg_field(x, BPG_LOWER)[i] < 0 && bpg_field(x, BPG_UPPER)[i] > 0;
+	}
 	return BPG_OK;
 }

@@ -487,6 +487,41 @@ START_TEST(test_output_before_relu)
 }
 END_TEST
 
+/* A ReLU whose interval ends at its kink is one line: no slope is chosen for it, beside one that has a choice. */
+START_TEST(test_alpha_at_kink)
+{
+	static const float W[] = { 1, -1, 1, 1 }, bias[] = { 0, 0, -0.5f, -0.25f }, V[] = { 1, -2, -1, 1.5f }, zero[] = { 0 };
+	struct bpg_region box = { .n = 1, .lo = (double[]){ 0 }, .up = (double[]){ 1 } };
+	struct bpg_ctx *ctx;
+	struct bpg_rt *rt;
+	struct bpg_net *net;
+	struct build b;
+
+	start(&ctx, &rt);
+	build_start(&b, 1);
+	int z = build_dense(&b, build_vector(&b, 1), 4, W, bias);
+	int y = build_dense(&b, build_unary(&b, "Relu", z), 1, V, zero);
+	build_output(&b, build_dense(&b, build_unary(&b, "Relu", y), 1, (float[]){ _i ? -1 : 1 }, zero));
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	for (int slope = BPG_SLOPE_ADAPTIVE; slope <= BPG_SLOPE_SAME; slope++) {
+		struct bpg_bound_options o = outcome_options(BPG_METHOD_CROWN, false);
+		struct outcome out;
+
+		o.iterations = 20;
+		o.slope = (enum bpg_slope_rule)slope;
+		REQUIRE(!outcome_run(&out, ctx, rt, net, &box, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+		for (int k = 0; k <= 64; k++) {
+			double x = k / 64.0, v = fmax(x, 0) - fmax(x - 0.5, 0) + 1.5 * fmax(x - 0.25, 0), f = (_i ? -1 : 1) * fmax(v, 0);
+			REQUIRE(out.lower[0] <= f && f <= out.upper[0], "slope rule %d: %.17g at %.17g, bounds [%.17g, %.17g]", slope, f, x, out.lower[0], out.upper[0]);
+		}
+		outcome_fini(&out);
+	}
+	bpg_net_free(net);
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
 /* Nothing but linear layers over a ball: the walk of interval rows ends at the input, too. */
 START_TEST(test_linear_on_ball)
 {
@@ -526,6 +561,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, test_random, 0, GROUPS);
 	tcase_add_test(t, test_output_before_relu);
+	tcase_add_loop_test(t, test_alpha_at_kink, 0, 2);
 	tcase_add_loop_test(t, test_linear_on_ball, 0, 2);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
