@@ -44,9 +44,11 @@ static inline void bpg_product(bool wide, int strips, const void *A, int64_t a_s
 		bpg_product_f32(strips, A, a_strip, run, runs, W, C, c_strip, columns, accumulate, ahead);
 }
 
-/* The other way: Z[s][o] = (accumulate ? Z[s][o] : 0) + sum over j < 8 of H[s][j] * W[o][j], for strips s and o < n; fused, j
- * rising. H: eight columns of each strip, `h_strip` from strip to strip. */
-void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, const float *W, int64_t n, float *Z, int64_t z_strip, bool accumulate);
+/* The other way: Z[s][o] = (accumulate ? Z[s][o] : 0) + sum over j < columns of H[s][j] * W[j / 8][o][j % 8], for strips s and
+ * o < n; fused, j rising. W: groups of 8 columns, `w_group` floats apart, as a panel of the product holds them. The caller cuts
+ * n so that the weights stay in a near cache while strips pass. */
+void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, int64_t columns, const float *W, int64_t w_group, int64_t n, float *Z,
+                     int64_t z_strip, bool accumulate);
 
 /* Name of the instruction set in use: "avx512", "avx2", "portable". BPGRAPH_KERNEL selects a lesser one (tests). */
 const char *bpg_kernel_name(void);

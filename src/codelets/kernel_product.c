@@ -296,77 +296,104 @@ __attribute__((target("avx512f"))) static void f64_avx512(const double *a, const
 
 #endif
 
-/* ---- the adjoint: eight columns of the input to n of the output ---- */
+/* ---- the adjoint: columns of the input to outputs, six at a time in registers ---- */
 
-typedef void adjoint_fn(const float *h, int64_t h_strip, const float *W, int64_t n, float *z, int64_t z_strip, bool accumulate);
+typedef void adjoint_fn(const float *h, int64_t h_strip, int64_t columns, const float *W, int64_t w_group, int64_t n, float *z, int64_t z_strip,
+                        bool accumulate);
 
-static void adjoint_portable(const float *h, int64_t h_strip, const float *W, int64_t n, float *z, int64_t z_strip, bool accumulate)
+static void adjoint_portable(const float *h, int64_t h_strip, int64_t columns, const float *W, int64_t w_group, int64_t n, float *z,
+                             int64_t z_strip, bool accumulate)
 {
 	(void)h_strip, (void)z_strip;
-	for (int64_t o = 0; o < n; o++, z += BPG_LANES, W += BPG_GROUP)
+	for (int64_t o = 0; o < n; o++)
 		for (int l = 0; l < BPG_LANES; l++) {
-			float s = accumulate ? z[l] : 0;
-			for (int j = 0; j < BPG_GROUP; j++)
-				s = fmaf(W[j], h[j * BPG_LANES + l], s);
-			z[l] = s;
+			float s = accumulate ? z[o * BPG_LANES + l] : 0;
+			for (int64_t j = 0; j < columns; j++)
+				s = fmaf(W[j / BPG_GROUP * w_group + o * BPG_GROUP + j % BPG_GROUP], h[j * BPG_LANES + l], s);
+			z[o * BPG_LANES + l] = s;
 		}
 }
 
 #if defined(__x86_64__)
 
-__attribute__((target("avx2,fma"))) static void adjoint_avx2(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
-                                                              int64_t z_strip, bool accumulate)
+#define OUTPUTS6(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#define OUTPUTS1(X) X(0)
+
+/* One output, or six: BEGIN, STEP and STORE are their registers. The weights of the next group, which lies far away, are fetched
+ * meanwhile. */
+#define ADJOINT_BLOCK(OUTPUTS)                                                                              \
+	float *d = z + o * BPG_LANES;                                                                       \
+	OUTPUTS(BEGIN)                                                                                      \
+	for (int64_t j0 = 0; j0 < columns; j0 += BPG_GROUP) {                                               \
+		const float *w = W + j0 / BPG_GROUP * w_group + o * BPG_GROUP, *x = h + j0 * BPG_LANES;     \
+		int m = columns - j0 < BPG_GROUP ? (int)(columns - j0) : BPG_GROUP;                         \
+		_mm_prefetch(w + w_group, _MM_HINT_T0);                                                     \
+		_mm_prefetch(w + w_group + 16, _MM_HINT_T0);                                                \
+		_mm_prefetch(w + w_group + 32, _MM_HINT_T0);                                                \
+		for (int j = 0; j < m; j++, w++, x += BPG_LANES) {                                          \
+			COLUMN                                                                              \
+			OUTPUTS(STEP)                                                                       \
+		}                                                                                           \
+	}                                                                                                   \
+	OUTPUTS(STORE)
+
+#define ADJOINT_BLOCKS                                                                                      \
+	int64_t o = 0;                                                                                      \
+	for (; o + 6 <= n; o += 6) {                                                                        \
+		ADJOINT_BLOCK(OUTPUTS6)                                                                     \
+	}                                                                                                   \
+	for (; o < n; o++) {                                                                                \
+		ADJOINT_BLOCK(OUTPUTS1)                                                                     \
+	}
+
+#define BEGIN(i)                                                                                            \
+	__m256 p##i = accumulate ? _mm256_loadu_ps(d + i * BPG_LANES) : _mm256_setzero_ps();                \
+	__m256 q##i = accumulate ? _mm256_loadu_ps(d + i * BPG_LANES + 8) : _mm256_setzero_ps();
+#define COLUMN __m256 u = _mm256_loadu_ps(x), v = _mm256_loadu_ps(x + 8), b;
+#define STEP(i) b = _mm256_broadcast_ss(w + i * BPG_GROUP); p##i = _mm256_fmadd_ps(b, u, p##i); q##i = _mm256_fmadd_ps(b, v, q##i);
+#define STORE(i) _mm256_storeu_ps(d + i * BPG_LANES, p##i); _mm256_storeu_ps(d + i * BPG_LANES + 8, q##i);
+__attribute__((target("avx2,fma"))) static void adjoint_avx2(const float *h, int64_t h_strip, int64_t columns, const float *W, int64_t w_group,
+                                                              int64_t n, float *z, int64_t z_strip, bool accumulate)
 {
 	(void)h_strip, (void)z_strip;
-	for (int half = 0; half < 2; half++) {
-		const float *x = h + 8 * half, *w = W;
-		float *y = z + 8 * half;
-#define LOAD(j) __m256 h##j = _mm256_loadu_ps(x + j * BPG_LANES);
-		COLUMNS8(LOAD)
-#undef LOAD
-		for (int64_t o = 0; o < n; o++, y += BPG_LANES, w += BPG_GROUP) {
-			__m256 s = accumulate ? _mm256_loadu_ps(y) : _mm256_setzero_ps();
-#define STEP(j) s = _mm256_fmadd_ps(_mm256_broadcast_ss(w + j), h##j, s);
-			COLUMNS8(STEP)
-#undef STEP
-			_mm256_storeu_ps(y, s);
-		}
-	}
+	ADJOINT_BLOCKS
 }
+#undef BEGIN
+#undef COLUMN
+#undef STEP
+#undef STORE
+
+#define BEGIN(i) __m512 p##i = accumulate ? _mm512_loadu_ps(d + i * BPG_LANES) : _mm512_setzero_ps();
+#define COLUMN __m512 u = _mm512_loadu_ps(x);
+#define STEP(i) p##i = _mm512_fmadd_ps(_mm512_set1_ps(w[i * BPG_GROUP]), u, p##i);
+#define STORE(i) _mm512_storeu_ps(d + i * BPG_LANES, p##i);
+__attribute__((target("avx512f"))) static void adjoint_avx512(const float *h, int64_t h_strip, int64_t columns, const float *W, int64_t w_group,
+                                                               int64_t n, float *z, int64_t z_strip, bool accumulate)
+{
+	(void)h_strip, (void)z_strip;
+	ADJOINT_BLOCKS
+}
+#undef BEGIN
+#undef COLUMN
+#undef STEP
+#undef STORE
 
 /* Two strips share the weights. */
-__attribute__((target("avx512f"))) static void adjoint_avx512_two(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
-                                                                   int64_t z_strip, bool accumulate)
+#define BEGIN(i)                                                                                            \
+	__m512 p##i = accumulate ? _mm512_loadu_ps(d + i * BPG_LANES) : _mm512_setzero_ps();                \
+	__m512 q##i = accumulate ? _mm512_loadu_ps(d + z_strip + i * BPG_LANES) : _mm512_setzero_ps();
+#define COLUMN __m512 u = _mm512_loadu_ps(x), v = _mm512_loadu_ps(x + h_strip), b;
+#define STEP(i) b = _mm512_set1_ps(w[i * BPG_GROUP]); p##i = _mm512_fmadd_ps(b, u, p##i); q##i = _mm512_fmadd_ps(b, v, q##i);
+#define STORE(i) _mm512_storeu_ps(d + i * BPG_LANES, p##i); _mm512_storeu_ps(d + z_strip + i * BPG_LANES, q##i);
+__attribute__((target("avx512f"))) static void adjoint_avx512_two(const float *h, int64_t h_strip, int64_t columns, const float *W, int64_t w_group,
+                                                                   int64_t n, float *z, int64_t z_strip, bool accumulate)
 {
-	float *y = z + z_strip;
-#define LOAD(j) __m512 p##j = _mm512_loadu_ps(h + j * BPG_LANES), q##j = _mm512_loadu_ps(h + h_strip + j * BPG_LANES);
-	COLUMNS8(LOAD)
-#undef LOAD
-	for (int64_t o = 0; o < n; o++, z += BPG_LANES, y += BPG_LANES, W += BPG_GROUP) {
-		__m512 s = accumulate ? _mm512_loadu_ps(z) : _mm512_setzero_ps(), t = accumulate ? _mm512_loadu_ps(y) : _mm512_setzero_ps(), b;
-#define STEP(j) b = _mm512_set1_ps(W[j]); s = _mm512_fmadd_ps(b, p##j, s); t = _mm512_fmadd_ps(b, q##j, t);
-		COLUMNS8(STEP)
-#undef STEP
-		_mm512_storeu_ps(z, s);
-		_mm512_storeu_ps(y, t);
-	}
+	ADJOINT_BLOCKS
 }
-
-__attribute__((target("avx512f"))) static void adjoint_avx512(const float *h, int64_t h_strip, const float *W, int64_t n, float *z,
-                                                               int64_t z_strip, bool accumulate)
-{
-	(void)h_strip, (void)z_strip;
-#define LOAD(j) __m512 p##j = _mm512_loadu_ps(h + j * BPG_LANES);
-	COLUMNS8(LOAD)
-#undef LOAD
-	for (int64_t o = 0; o < n; o++, z += BPG_LANES, W += BPG_GROUP) {
-		__m512 s = accumulate ? _mm512_loadu_ps(z) : _mm512_setzero_ps();
-#define STEP(j) s = _mm512_fmadd_ps(_mm512_set1_ps(W[j]), p##j, s);
-		COLUMNS8(STEP)
+#undef BEGIN
+#undef COLUMN
 #undef STEP
-		_mm512_storeu_ps(z, s);
-	}
-}
+#undef STORE
 
 #endif
 
@@ -401,15 +428,16 @@ const char *bpg_kernel_name(void)
 	return chosen.name;
 }
 
-void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, const float *W, int64_t n, float *Z, int64_t z_strip, bool accumulate)
+void bpg_adjoint_f32(int strips, const float *H, int64_t h_strip, int64_t columns, const float *W, int64_t w_group, int64_t n, float *Z,
+                     int64_t z_strip, bool accumulate)
 {
 	int s = 0;
 
 	if (chosen.adjoint_two)
 		for (; s + 1 < strips; s += 2)
-			chosen.adjoint_two(H + s * h_strip, h_strip, W, n, Z + s * z_strip, z_strip, accumulate);
+			chosen.adjoint_two(H + s * h_strip, h_strip, columns, W, w_group, n, Z + s * z_strip, z_strip, accumulate);
 	for (; s < strips; s++)
-		chosen.adjoint(H + s * h_strip, h_strip, W, n, Z + s * z_strip, z_strip, accumulate);
+		chosen.adjoint(H + s * h_strip, h_strip, columns, W, w_group, n, Z + s * z_strip, z_strip, accumulate);
 }
 
 double bpg_kernel_rate(void)

@@ -298,40 +298,19 @@ void bpg_task_corner(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 /* ---- forward through linear nodes ---- */
 
+/* Outputs whose weights stay in the second-level cache while all strips pass. */
+enum { FORWARD_OUTPUTS = 96 };
+
 void bpg_task_forward_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_forward *a = arg;
-	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]), chunk = 128;
-	const float *W = buffer[0];
-	float *tail = NULL; /* the last group, filled up with zeros */
-	int64_t whole = (a->c1 - a->c0) / BPG_GROUP * BPG_GROUP, rest = a->c1 - a->c0 - whole;
+	int64_t K = bpg_columns_places(a->hop->out), N = bpg_columns_places(a->hop->in[0]);
 
-	if (rest) {
-		tail = bpg_calloc((size_t)(a->from.strips * BPG_GROUP * BPG_LANES), sizeof *tail);
-		if (!tail) {
-			bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a tile");
-			return;
-		}
-		for (int q = 0; q < a->from.strips; q++)
-			memcpy(tail + q * BPG_GROUP * BPG_LANES, (const float *)buffer[1] + (q * N + a->c0 + whole) * BPG_LANES, (size_t)(rest * BPG_LANES) * sizeof *tail);
-	}
-	/* Two strips, a chunk of outputs: they stay in the first-level cache while all columns pass. */
-	for (int q = 0; q < a->from.strips; q += 2)
-		for (int64_t o = 0; o < K; o += chunk) {
-			int strips = BPG_MIN(2, a->from.strips - q);
-			int64_t n = BPG_MIN(chunk, K - o);
-			float *z = (float *)buffer[2] + (q * K + o) * BPG_LANES;
-			const float *h = (const float *)buffer[1] + (q * N + a->c0) * BPG_LANES;
-
-			for (int64_t c = 0; c < whole; c += BPG_GROUP)
-				bpg_adjoint_f32(strips, h + c * BPG_LANES, N * BPG_LANES, W + (c / BPG_GROUP * K + o) * BPG_GROUP, n, z, K * BPG_LANES, !a->first || c > 0);
-			if (rest)
-				bpg_adjoint_f32(strips, tail + q * BPG_GROUP * BPG_LANES, BPG_GROUP * BPG_LANES, W + (whole / BPG_GROUP * K + o) * BPG_GROUP, n, z,
-				                K * BPG_LANES, !a->first || whole > 0);
-			for (int e = 0; a->first && a->c0 >= a->c1 && e < strips; e++)
-				memset(z + e * K * BPG_LANES, 0, (size_t)(n * BPG_LANES) * sizeof *z);
-		}
-	free(tail);
+	(void)rt;
+	for (int64_t o = 0; o < K; o += FORWARD_OUTPUTS)
+		bpg_adjoint_f32(a->from.strips, (const float *)buffer[1] + a->c0 * BPG_LANES, N * BPG_LANES, a->c1 - a->c0,
+		                (const float *)buffer[0] + o * BPG_GROUP, K * BPG_GROUP, BPG_MIN((int64_t)FORWARD_OUTPUTS, K - o),
+		                (float *)buffer[2] + o * BPG_LANES, K * BPG_LANES, !a->first);
 }
 
 /* Per group of 8 output channels: taps x input channels of the group x 8. */

@@ -109,6 +109,46 @@ START_TEST(test_product)
 }
 END_TEST
 
+/* The other way, against its definition. */
+static void try_adjoint(void)
+{
+	int strips = 1 + below(5);
+	int64_t columns = 1 + below(40), groups = (columns + BPG_GROUP - 1) / BPG_GROUP, n = 1 + below(20), outs = n + below(5);
+	int64_t h_strip = (columns + below(3)) * BPG_LANES, z_strip = outs * BPG_LANES, w_group = outs * BPG_GROUP;
+	bool accumulate = below(2);
+	float *W = get(groups * w_group, sizeof *W), *H = get(strips * h_strip, sizeof *H), *Z = get(strips * z_strip, sizeof *Z),
+	      *before = get(strips * z_strip, sizeof *before);
+
+	for (int64_t i = 0; i < groups * w_group; i++)
+		W[i] = value();
+	for (int64_t i = 0; i < strips * h_strip; i++)
+		H[i] = value();
+	for (int64_t i = 0; i < strips * z_strip; i++)
+		before[i] = Z[i] = i % z_strip >= n * BPG_LANES ? MARK : value();
+	bpg_adjoint_f32(strips, H, h_strip, columns, W, w_group, n, Z, z_strip, accumulate);
+	for (int64_t i = 0; i < strips * z_strip; i++) {
+		int64_t s = i / z_strip, o = i % z_strip / BPG_LANES, lane = i % BPG_LANES;
+		float sum = accumulate ? before[i] : 0;
+
+		for (int64_t j = 0; j < columns; j++)
+			sum = fmaf(W[j / BPG_GROUP * w_group + o * BPG_GROUP + j % BPG_GROUP], H[s * h_strip + j * BPG_LANES + lane], sum);
+		if (o >= n)
+			REQUIRE(Z[i] == MARK, "output %lld of %lld was written", (long long)o, (long long)n);
+		else
+			REQUIRE(!memcmp(&Z[i], &sum, sizeof sum) || (Z[i] == 0 && sum == 0), "%s: strips %d, columns %lld, outputs %lld: element "
+			        "(%lld,%lld,%lld) is %.9g, by definition %.9g", bpg_kernel_name(), strips, (long long)columns, (long long)n,
+			        (long long)s, (long long)o, (long long)lane, Z[i], sum);
+	}
+	free(W), free(H), free(Z), free(before);
+}
+
+START_TEST(test_adjoint)
+{
+	for (int i = 0; i < 200; i++)
+		try_adjoint();
+}
+END_TEST
+
 /* BPGRAPH_KERNEL was obeyed, or the processor lacks it and a lesser one runs. */
 START_TEST(test_choice)
 {
@@ -549,6 +589,7 @@ static int run(void)
 	tcase_add_checked_fixture(t, seed, NULL);
 	tcase_add_test(t, test_choice);
 	tcase_add_test(t, test_product);
+	tcase_add_test(t, test_adjoint);
 	tcase_add_loop_test(t, test_rows, 0, (int)BPG_LEN(tries));
 	tcase_add_test(t, test_finish_nan);
 	suite_add_tcase(s, t);
