@@ -41,6 +41,7 @@ static void set_bound_options(struct run *x)
 	x->bound = (struct bpg_bound_options){
 		.method = o->method == BPG_METHOD_AUTO || o->method == BPG_METHOD_ALPHA ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
 		.iterations = o->method == BPG_METHOD_ALPHA ? (int)o->iterations : 0,
+		.objective = (enum bpg_objective)o->objective,
 		.rate = o->lr,
 		.decay = o->lr_decay,
 		.slope = (enum bpg_slope_rule)o->slope,

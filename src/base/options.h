@@ -6,6 +6,7 @@
 
 /* Choices, in the order of options.def. BPG_SLOPE_* are in layer.h. */
 enum bpg_method { BPG_METHOD_AUTO, BPG_METHOD_IBP, BPG_METHOD_CROWN_IBP, BPG_METHOD_CROWN, BPG_METHOD_ALPHA, BPG_METHOD_BETA };
+enum bpg_objective { BPG_OBJECTIVE_LOCAL, BPG_OBJECTIVE_FIXED, BPG_OBJECTIVE_JOINT };
 enum bpg_norm { BPG_NORM_INF, BPG_NORM_2, BPG_NORM_1 };
 enum bpg_sides { BPG_SIDES_BOTH, BPG_SIDES_LOWER, BPG_SIDES_UPPER };
 enum bpg_precision { BPG_PRECISION_F32, BPG_PRECISION_F64 };

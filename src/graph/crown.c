@@ -175,7 +175,7 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	struct bpg_stage stage;
 	enum bpg_status st = element && segment ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
 	int64_t count;
-	int steps = m->options.iterations;
+	int asked = m->options.iterations, steps = m->options.objective == BPG_OBJECTIVE_FIXED ? 0 : asked;
 
 	if (st)
 		goto out;
@@ -200,7 +200,7 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 			st = tighten(ctx, m, v, &stage);
 	}
 out:
-	m->options.iterations = steps;
+	m->options.iterations = asked;
 	bpg_arena_free(arena);
 	return st;
 }

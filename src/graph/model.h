@@ -39,6 +39,7 @@ struct bpg_bound_options {
 	bool wide;                /* --precision float64 */
 	bool slack;               /* --sound is not off */
 	int iterations;           /* of alpha-crown; 0: other methods */
+	enum bpg_objective objective; /* whose bounds they are */
 	double rate, decay;       /* of Adam: learning rate, and its factor from step to step */
 	int sides;                /* of the rows asked: 1 lower, 2 upper, 3 both */
 	int64_t panel;            /* columns of a panel; 0: default */

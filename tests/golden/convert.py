@@ -16,7 +16,7 @@ CHOICE = {'Clip', 'MaxPool', 'Sigmoid', 'Tanh'}
 PRODUCTS = {'gated_cell', 'ops_mul'}  # of two variables: not part of this version
 METHODS = {'ibp': 'IBP', 'crown-ibp': 'CROWN-IBP', 'crown': 'CROWN', 'crown.same': 'CROWN:same-slope',
            'crown.zero': 'CROWN:zero-lb',
-           'crown.one': 'CROWN:one-lb'}
+           'crown.one': 'CROWN:one-lb', 'alpha.all': 'alpha_20_lr0.5', 'alpha.fixed': 'alpha_fixed_interm_20_lr0.5'}
 
 
 def write(name, case, to):

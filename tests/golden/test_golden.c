@@ -213,6 +213,34 @@ static void compare(const char *name, const struct golden *g, const char *spec, 
 		              mean_width(l->value, u->value, al->n));
 }
 
+/* The mean of optimised bounds is no looser than the reference's after as many steps by more than 1 % of the width. */
+static void compare_alpha(const char *name, const struct golden *g, const struct bpg_bound_options *b, const struct outcome *o, int64_t first)
+{
+	const char *spec = first ? "margin" : "identity", *way = b->objective == BPG_OBJECTIVE_FIXED ? "alpha.fixed" : "alpha.all";
+	char key[96];
+
+	snprintf(key, sizeof key, "%s.attack.lower", spec);
+	const struct entry *al = get(g, key);
+	snprintf(key, sizeof key, "%s.attack.upper", spec);
+	const struct entry *au = get(g, key);
+	snprintf(key, sizeof key, "%s.%s.lower", spec, way);
+	const struct entry *l = get(g, key);
+	snprintf(key, sizeof key, "%s.%s.upper", spec, way);
+	const struct entry *u = get(g, key);
+	double width = mean_width(l->value, u->value, l->n), sum[2] = { 0, 0 };
+
+	for (int64_t i = 0; i < l->n; i++) {
+		double lo = o->lower[first + i], up = o->upper[first + i];
+		double rounding = 1e-9 * (1 + fabs(al->value[i]) + fabs(au->value[i]));
+		REQUIRE(lo <= al->value[i] + rounding && up >= au->value[i] - rounding, "%s, %s, row %lld: [%.17g, %.17g] leaves out values reached, "
+		        "[%.17g, %.17g]", name, way, (long long)i, lo, up, al->value[i], au->value[i]);
+		sum[0] += (lo - l->value[i]) / (double)l->n, sum[1] += (u->value[i] - up) / (double)l->n;
+	}
+	for (int side = 0; side < 2; side++)
+		REQUIRE(sum[side] >= -0.01 * width, "%s, %s, %s bounds: on average looser by %.3g, %.3g of the width", name, way,
+		        side ? "upper" : "lower", -sum[side], -sum[side] / width);
+}
+
 /* Bounds before a nonlinear node: no looser where the node may bend, on the right side elsewhere. */
 static void compare_inside(const char *name, const struct golden *g, const struct outcome *o, int *compared)
 {
@@ -322,6 +350,20 @@ START_TEST(test_case)
 			REQUIRE(width <= *plain * (1 + most), "%s, %s, %s: slack widens by %.3g of the width", name, w->method,
 			        w->wide ? "float64" : "float32",
 			              width / *plain - 1);
+		outcome_fini(&o);
+	}
+	for (int objective = BPG_OBJECTIVE_LOCAL; objective <= BPG_OBJECTIVE_FIXED; objective++) {
+		struct bpg_bound_options b = outcome_options(BPG_METHOD_CROWN, false);
+		struct outcome o;
+		char key[64];
+
+		b.iterations = 20;
+		b.objective = (enum bpg_objective)objective;
+		snprintf(key, sizeof key, "%s.alpha.%s.lower", n > outs ? "margin" : "identity", objective == BPG_OBJECTIVE_FIXED ? "fixed" : "all");
+		if (!find(&g, key))
+			continue;
+		REQUIRE(!outcome_run(&o, ctx, rt, net, r, &b, row, n), "%s", bpg_ctx_message(ctx));
+		compare_alpha(name, &g, &b, &o, n > outs ? outs : 0);
 		outcome_fini(&o);
 	}
 	REQUIRE(!number(&g, "unique") || !find(&g, "tensor.0") || compared > 0, "%s: no tensor inside was compared", name);
