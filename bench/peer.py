@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Times auto_LiRPA (CROWN, both sides of every output) on a network of make_models.py. Needs torch, auto_LiRPA and onnx.
 
-  peer.py DIR NET THREADS [METHOD]
+  peer.py DIR NET THREADS [METHOD [ITERATIONS LR DECAY]]
+
+METHOD is auto_LiRPA's, or alpha-fixed or alpha-all: slopes optimised by ITERATIONS steps of Adam, of the output alone over the
+intermediate bounds of CROWN, or of every intermediate bound too; no step is left out.
 
 A line of JSON when the first bounds are there; then, for each line with a number N on standard input, N more calls and a
 line with their times. It stays in memory so that its runs can alternate with another program's. Only calls auto_LiRPA and
@@ -139,6 +142,13 @@ def sgemm_rate(n=1536):
     return 2e-9 * n ** 3 / best
 
 
+def alpha_options(words):
+    if not words:
+        return {}
+    iterations, lr, decay = int(words[0]), float(words[1]), float(words[2])
+    return {'optimize_bound_args': {'iteration': iterations, 'lr_alpha': lr, 'lr_decay': decay, 'early_stop_patience': 10 ** 9}}
+
+
 def say(**figures):
     print(json.dumps(figures), flush=True)
 
@@ -152,17 +162,25 @@ def main():
     model, x, eps = load(folder, net)
     for p in model.parameters():
         p.requires_grad_(False)
-    bounded = BoundedModule(model.eval(), torch.zeros_like(x), device='cpu')
+    bounded = BoundedModule(model.eval(), torch.zeros_like(x), bound_opts=alpha_options(sys.argv[5:]), device='cpu')
     box = BoundedTensor(x, PerturbationLpNorm(norm=float('inf'), eps=eps))
+    fixed = None
+    if method == 'alpha-fixed':
+        with torch.no_grad():
+            bounded.compute_bounds(x=(box,), method='CROWN')
+        nodes = [n.inputs[0] for n in bounded.optimizable_activations]
+        fixed = {n.name: (n.lower.detach().clone(), n.upper.detach().clone()) for n in nodes}
 
     def bounds():
+        if method.startswith('alpha-'):
+            return bounded.compute_bounds(x=(box,), method='CROWN-Optimized', interm_bounds=fixed)
         with torch.no_grad():
             return bounded.compute_bounds(x=(box,), method=method)
 
     start = time.perf_counter()
     lower, upper = bounds()
     say(first_s=time.perf_counter() - start, ready_s=time.perf_counter() - START, import_s=IMPORT_S, threads=threads,
-        mean_width=float((upper.double() - lower.double()).mean()), cpu_total=time.process_time())
+        mean_width=float((upper.detach().double() - lower.detach().double()).mean()), cpu_total=time.process_time())
     for line in sys.stdin:
         wall, used = [], []
         for _ in range(int(line)):
