@@ -41,6 +41,7 @@ struct bpg_normal {
 	struct node *node;
 	int64_t nodes, room;
 	int64_t conditions;           /* made so far */
+	const int64_t *to;            /* new numbers of inputs, null: the old ones */
 };
 
 static struct node *top(struct bpg_normal *f) { return &f->node[f->nodes - 1]; }
@@ -118,6 +119,18 @@ static int64_t tidy(struct bpg_bound *b, int64_t n)
 
 /* ---- nodes ---- */
 
+/* f->box, without ends. */
+static enum bpg_status whole_box(struct bpg_normal *f)
+{
+	struct bpg_bound all = { 0, -INFINITY, INFINITY, -INFINITY, INFINITY };
+	f->box = box_new(f->spec->arena, f->spec->inputs);
+	if (!f->box)
+		return no_memory(f);
+	for (all.x = 0; all.x < f->spec->inputs; all.x++)
+		box_set(f->box, &all);
+	return BPG_OK;
+}
+
 enum bpg_status bpg_normal_new(struct bpg_ctx *ctx, const char *path, struct bpg_spec *spec, struct bpg_normal **normal)
 {
 	struct bpg_normal *f = *normal = bpg_calloc(1, sizeof *f);
@@ -127,12 +140,9 @@ enum bpg_status bpg_normal_new(struct bpg_ctx *ctx, const char *path, struct bpg
 	f->path = path;
 	f->spec = spec;
 	f->scratch = bpg_arena_new();
-	f->box = box_new(spec->arena, spec->inputs);
-	if (!f->scratch || !f->box)
+	if (!f->scratch)
 		return no_memory(f);
-	struct bpg_bound all = { 0, -INFINITY, INFINITY, -INFINITY, INFINITY };
-	for (all.x = 0; all.x < spec->inputs; all.x++)
-		box_set(f->box, &all);
+	BPG_TRY(whole_box(f));
 	return bpg_normal_open(f, false, 0);
 }
 
@@ -186,6 +196,8 @@ enum bpg_status bpg_normal_open(struct bpg_normal *f, bool is_or, int64_t line)
 }
 
 void bpg_normal_false(struct bpg_normal *f) { top(f)->dead = true; }
+
+bool bpg_normal_outermost(const struct bpg_normal *f) { return f->nodes == 1; }
 
 enum bpg_status bpg_normal_bound(struct bpg_normal *f, const struct bpg_bound *b)
 {
@@ -445,6 +457,32 @@ static bool own_bounds(struct bpg_normal *f, struct cube *c)
 	return true;
 }
 
+void bpg_normal_renumber(struct bpg_normal *f, const int64_t *to, int64_t n)
+{
+	f->to = to;
+	f->spec->inputs = n;
+}
+
+/* The whole box, and with it spec->inputs, by the new numbers. */
+static enum bpg_status renumber_box(struct bpg_normal *f)
+{
+	struct bpg_box *old = f->box;
+	BPG_TRY(whole_box(f));
+	for (int64_t i = 0; i < old->n; i++) {
+		struct bpg_bound b = box_get(f->box, f->to[i]), a = box_get(old, i);
+		intersect(&b, &a);
+		box_set(f->box, &b);
+	}
+	return BPG_OK;
+}
+
+static void renumber_bounds(const struct bpg_normal *f, struct cube *c)
+{
+	for (int64_t i = 0; i < c->bounds; i++)
+		c->bound[i].x = f->to[c->bound[i].x];
+	c->bounds = tidy(c->bound, c->bounds);
+}
+
 static enum bpg_status fill(struct bpg_normal *f, struct list *cubes, int64_t line)
 {
 	struct bpg_spec *spec = f->spec;
@@ -461,6 +499,8 @@ static enum bpg_status fill(struct bpg_normal *f, struct list *cubes, int64_t li
 		struct bpg_disjunct *d = &spec->disjunct[i];
 		if (!own_bounds(f, c))
 			BPG_TRY_TO(no_memory(f), out);
+		if (f->to)
+			renumber_bounds(f, c);
 		drop_idle(f->box, c);
 		BPG_TRY_TO(box_of(f, &known, c, line, &d->box), out);
 		if (c->rows > INT32_MAX)
@@ -481,6 +521,8 @@ enum bpg_status bpg_normal_finish(struct bpg_normal *f, int64_t line)
 	enum bpg_status st = BPG_OK;
 	if (!v->dead)
 		BPG_TRY_TO(expand(f, v, line, &cubes), out);
+	if (f->to)
+		BPG_TRY_TO(renumber_box(f), out);
 	BPG_TRY_TO(fill(f, &cubes, line), out);
 out:
 	free(cubes.cube);

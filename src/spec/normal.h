@@ -34,7 +34,11 @@ enum bpg_status bpg_normal_close(struct bpg_normal *normal, int64_t line);
 enum bpg_status bpg_normal_bound(struct bpg_normal *normal, const struct bpg_bound *bound);
 enum bpg_status bpg_normal_row(struct bpg_normal *normal, const struct bpg_row *row);
 void bpg_normal_false(struct bpg_normal *normal);
+/* No `or` is open: what is said now holds in every disjunct. */
+bool bpg_normal_outermost(const struct bpg_normal *normal);
 
+/* Inputs are numbered anew before the end: input x becomes to[x] < n, several of them perhaps the same one. `to` is borrowed. */
+void bpg_normal_renumber(struct bpg_normal *normal, const int64_t *to, int64_t n);
 /* All is closed: fills spec->disjuncts and spec->disjunct. */
 enum bpg_status bpg_normal_finish(struct bpg_normal *normal, int64_t line);
 
