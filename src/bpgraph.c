@@ -39,8 +39,13 @@ void bpg_machine_print(FILE *to)
 
 enum bpg_status bpg_net_open(struct bpg_ctx *ctx, const char *path, struct bpg_net **net)
 {
+	return bpg_net_open_as(ctx, path, NULL, net);
+}
+
+enum bpg_status bpg_net_open_as(struct bpg_ctx *ctx, const char *path, const struct bpg_net_wish *wish, struct bpg_net **net)
+{
 	*net = NULL;
-	return bpg_onnx_load(ctx, path, net);
+	return bpg_onnx_load_as(ctx, path, wish, net);
 }
 
 void bpg_net_close(struct bpg_net *net)

@@ -21,7 +21,7 @@ struct bpg_value {
 struct bpg_build {
 	struct bpg_ctx *ctx;
 	struct bpg_net *net;
-	int64_t node_room, input_room, output_room;
+	int64_t node_room, input_room, output_room, shape_room;
 	int64_t folded;           /* elements of folded constants so far */
 	int64_t compared;         /* elements looked at to find renames */
 };

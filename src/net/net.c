@@ -23,6 +23,7 @@ void bpg_net_free(struct bpg_net *net)
 		free(net->node);
 		free(net->input);
 		free(net->output);
+		free(net->out_shape);
 	}
 	if (net->close)
 		net->close(net->file);
@@ -189,6 +190,9 @@ enum bpg_status bpg_build_output(struct bpg_build *b, const char *tensor, const 
 		BPG_TRY(bpg_pass_constant_output(b, tensor, value, &v));
 		BPG_TRY(append(b, &v, tensor, &value, &node));
 	}
+	if (!bpg_grow(&net->out_shape, &b->shape_room, (int64_t)net->outputs + 1, sizeof *net->out_shape))
+		return nomem(b);
+	net->out_shape[net->outputs] = value->shape;
 	return push(b, &net->output, &net->outputs, &b->output_room, node);
 }
 
@@ -216,21 +220,25 @@ enum bpg_status bpg_build_finish(struct bpg_build *b)
 	BPG_TRY(number_elements(b, net->inputs, net->input, &net->in_first, &net->in_count));
 	BPG_TRY(number_elements(b, net->outputs, net->output, &net->out_first, &net->out_count));
 
-	/* All three or none, so that bpg_net_free knows what is malloced. */
+	/* All or none, so that bpg_net_free knows what is malloced. */
 	struct bpg_net_node *node = bpg_arena_alloc(net->arena, (size_t)net->nodes, sizeof *node);
 	int *input = bpg_arena_alloc(net->arena, (size_t)net->inputs, sizeof *input);
 	int *output = bpg_arena_alloc(net->arena, (size_t)net->outputs, sizeof *output);
-	if (!node || !input || !output)
+	struct bpg_shape *shape = bpg_arena_alloc(net->arena, (size_t)net->outputs, sizeof *shape);
+	if (!node || !input || !output || !shape)
 		return nomem(b);
 	memcpy(node, net->node, (size_t)net->nodes * sizeof *node);
 	memcpy(input, net->input, (size_t)net->inputs * sizeof *input);
 	memcpy(output, net->output, (size_t)net->outputs * sizeof *output);
+	memcpy(shape, net->out_shape, (size_t)net->outputs * sizeof *shape);
 	free(net->node);
 	free(net->input);
 	free(net->output);
+	free(net->out_shape);
 	net->node = node;
 	net->input = input;
 	net->output = output;
+	net->out_shape = shape;
 	((struct growing *)net)->finished = true;
 	return BPG_OK;
 }

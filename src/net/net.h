@@ -27,6 +27,8 @@ struct bpg_net {
 	int outputs, *output;     /* nodes, in graph order; a node may stand twice */
 	int64_t in_count, out_count;   /* elements, all inputs / outputs concatenated */
 	int64_t *in_first, *out_first; /* [inputs], [outputs] first element of each */
+	struct bpg_shape *out_shape;   /* [outputs] as the file has them: a node may have another one, since reshapes are no nodes */
+	int *in_type, *out_type;       /* [inputs], [outputs] element types, by their ONNX numbers; 0: not known. null: none are */
 	int64_t parameters;       /* constants of F32 or F64 in the file, elements */
 	int opset;
 	void *file;               /* the mapped file(s), closed with the network */
@@ -34,6 +36,38 @@ struct bpg_net {
 };
 
 void bpg_net_free(struct bpg_net *net);
+
+/* Operator sets that are read. */
+#define BPG_OPSET_FIRST 7
+#define BPG_OPSET_LAST 21
+
+/* What is asked of a file beyond what it is. */
+struct bpg_net_wish {
+	int inputs;               /* 0: sizes that the file leaves open are 1 on the first axis, and refused elsewhere */
+	const struct bpg_shape *shape; /* [inputs] where these sizes are taken */
+	int tensors;
+	const char *const *tensor; /* [tensors] become outputs, behind those of the file */
+};
+
+/* bpg_net_open with wishes; null: none. */
+enum bpg_status bpg_net_open_as(struct bpg_ctx *ctx, const char *path, const struct bpg_net_wish *wish, struct bpg_net **net);
+
+/* ---- several networks as one ---- */
+
+struct bpg_net_part {
+	const struct bpg_net *net; /* may stand several times */
+	const char *name;         /* stands before names of tensors when there are several parts */
+};
+
+/* Networks side by side: inputs and outputs one part behind the other.
+ *
+ *   same   [elements of all inputs] number of an element that this one always equals, itself where there is none, and then the least
+ *          one; null: all are themselves. Only those are inputs of the result, in their order
+ *   pass   the elements of all inputs of all parts stand once more behind the outputs
+ *
+ * Where equal parts get equal operands there is one node for both. The parts are borrowed and must live longer than the result. */
+enum bpg_status bpg_net_join(struct bpg_ctx *ctx, int parts, const struct bpg_net_part *part, const int64_t *same, bool pass,
+                             struct bpg_net **net);
 
 /* ---- building (src/onnx calls this) ---- */
 

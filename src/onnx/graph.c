@@ -110,9 +110,26 @@ static enum bpg_status add_nodes(struct bpg_onnx_graph *g, struct table *t)
 
 /* ---- what is needed ---- */
 
+const char *bpg_onnx_output_name(const struct bpg_onnx_graph *g, int k)
+{
+	int own = (int)g->proto->n_output;
+	return k < own ? text(g->proto->output[k]->name) : g->model->wish->tensor[k - own];
+}
+
+static bool wished(const struct bpg_onnx_graph *g, const char *tensor)
+{
+	for (int k = (int)g->proto->n_output; k < g->outputs; k++)
+		if (bpg_onnx_output_name(g, k) == tensor)
+			return true;
+	return false;
+}
+
 static enum bpg_status nobody(const struct bpg_onnx_graph *g, int node, const char *tensor)
 {
 	char name[128], label[128], op[128];
+	if (node < 0 && wished(g, tensor))
+		return bpg_fail(g->model->ctx, BPG_EFILE, "%s: no tensor of this network is named '%s', as the query says of a hidden one", g->model->path,
+		                bpg_printable(tensor, name));
 	if (node < 0)
 		return bpg_fail(g->model->ctx, BPG_EFILE, "%s: output '%s' is made by no node; the file is damaged",
 		                g->model->path, bpg_printable(tensor, name));
@@ -141,8 +158,8 @@ static enum bpg_status need(struct bpg_onnx_graph *g, const struct table *t, int
 static enum bpg_status find_needed(struct bpg_onnx_graph *g, const struct table *t, int *stack)
 {
 	int n = 0;
-	for (size_t k = 0; k < g->proto->n_output; k++)
-		BPG_TRY(need(g, t, -1, text(g->proto->output[k]->name), &g->out[k], stack, &n));
+	for (int k = 0; k < g->outputs; k++)
+		BPG_TRY(need(g, t, -1, bpg_onnx_output_name(g, k), &g->out[k], stack, &n));
 	while (n) {
 		int i = stack[--n];
 		const Onnx__NodeProto *node = g->proto->node[i];
@@ -235,7 +252,7 @@ static bool allocate(struct bpg_onnx_graph *g, struct bpg_arena *arena)
 		inputs += g->proto->node[i]->n_input;
 	struct bpg_onnx_maker *in = bpg_arena_alloc(arena, inputs, sizeof *in);
 	g->in = bpg_arena_alloc(arena, nodes, sizeof *g->in);
-	g->out = bpg_arena_alloc(arena, g->proto->n_output, sizeof *g->out);
+	g->out = bpg_arena_alloc(arena, (size_t)g->outputs, sizeof *g->out);
 	g->constant_input = bpg_arena_alloc(arena, g->proto->n_input, sizeof *g->constant_input);
 	g->needed = bpg_arena_alloc(arena, nodes, sizeof *g->needed);
 	g->used = bpg_arena_alloc(arena, (size_t)g->values, sizeof *g->used);
@@ -255,9 +272,10 @@ static bool allocate(struct bpg_onnx_graph *g, struct bpg_arena *arena)
 static enum bpg_status count_values(struct bpg_onnx_graph *g, struct bpg_arena *arena)
 {
 	size_t n = g->proto->n_input + g->proto->n_initializer;
-	if (g->proto->n_node > INT_MAX / 4 || n > INT_MAX / 4)
+	if (g->proto->n_node > INT_MAX / 4 || n > INT_MAX / 4 || g->proto->n_output > INT_MAX / 4)
 		return bpg_fail(g->model->ctx, BPG_EUNSUPPORTED, "%s: too many nodes", g->model->path);
 	g->nodes = (int)g->proto->n_node;
+	g->outputs = (int)g->proto->n_output + (g->model->wish ? g->model->wish->tensors : 0);
 	g->first_value = bpg_arena_alloc(arena, (size_t)g->nodes, sizeof *g->first_value);
 	if (!g->first_value)
 		return bpg_nomem(g->model->ctx, g->model->path);
@@ -319,17 +337,18 @@ bool bpg_onnx_supported(const Onnx__NodeProto *node)
 	return bpg_onnx_is_constant(node) || bpg_onnx_layer(node);
 }
 
-/* The first axis may be symbolic, absent, or 0 or -1 in old files: the batch, which is 1. */
+/* The first axis may be symbolic, absent, or 0 or -1 in old files: the batch, which is 1. wished: the size somebody asked for, 0: none. */
 static enum bpg_status input_axis(struct bpg_onnx_model *m, const char *input, int axis,
-                                  const Onnx__TensorShapeProto__Dimension *d, int64_t *to)
+                                  const Onnx__TensorShapeProto__Dimension *d, int64_t wished, int64_t *to)
 {
 	char name[128], symbol[128];
 	bool given = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
 	*to = given ? d->dim_value : 0;
 	if (*to > 0)
 		return BPG_OK;
-	*to = 1;
-	if (axis == 0)
+	bool free = axis == 0 || !given;
+	*to = wished && free ? wished : 1;
+	if (axis == 0 || (wished && free))
 		return BPG_OK;
 	if (given)
 		return bpg_fail(m->ctx, BPG_EFILE, "%s: input '%s': axis %d has size %lld", m->path, bpg_printable(input, name),
@@ -340,8 +359,9 @@ static enum bpg_status input_axis(struct bpg_onnx_model *m, const char *input, i
 	                m->path, bpg_printable(input, name), axis, named ? bpg_printable(d->dim_param, symbol) : "?");
 }
 
-enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__ValueInfoProto *input, struct bpg_shape *shape)
+enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__ValueInfoProto *input, int number, struct bpg_shape *shape)
 {
+	const struct bpg_shape *wish = m->wish && number < m->wish->inputs ? &m->wish->shape[number] : NULL;
 	char name[128];
 	bpg_printable(input->name, name);
 	const Onnx__TypeProto__Tensor *t = input->type && input->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
@@ -359,7 +379,7 @@ enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__Value
 		                BPG_MAX_RANK);
 	*shape = (struct bpg_shape){ .rank = (int)t->shape->n_dim };
 	for (int i = 0; i < shape->rank; i++)
-		BPG_TRY(input_axis(m, input->name, i, t->shape->dim[i], &shape->dim[i]));
+		BPG_TRY(input_axis(m, input->name, i, t->shape->dim[i], wish && wish->rank == shape->rank ? wish->dim[i] : 0, &shape->dim[i]));
 	if (bpg_shape_count(shape) < 0)
 		return bpg_fail(m->ctx, BPG_EFILE, "%s: input '%s' has an absurd size; the file is damaged", m->path, name);
 	return BPG_OK;

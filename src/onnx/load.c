@@ -54,12 +54,34 @@ static enum bpg_status check_operators(const struct bpg_onnx_graph *g)
 
 static enum bpg_status add_outputs(const struct bpg_onnx_graph *g, struct bpg_build *b, const struct bpg_value *value)
 {
-	for (size_t k = 0; k < g->proto->n_output; k++) {
-		const char *name = bpg_arena_str(b->net->arena, g->proto->output[k]->name);
+	for (int k = 0; k < g->outputs; k++) {
+		const char *name = bpg_arena_str(b->net->arena, bpg_onnx_output_name(g, k));
 		if (!name)
 			return bpg_nomem(b->ctx, b->net->path);
 		BPG_TRY(bpg_build_output(b, name, &value[g->out[k].value]));
 	}
+	return BPG_OK;
+}
+
+static int element_type(const Onnx__ValueInfoProto *v)
+{
+	bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+	return tensor ? v->type->tensor_type->elem_type : 0;
+}
+
+/* What the file says; nothing of tensors that are wished for. */
+static enum bpg_status keep_types(const struct bpg_onnx_graph *g, struct bpg_net *net)
+{
+	int *in = bpg_arena_alloc(net->arena, (size_t)net->inputs, sizeof *in), *out = bpg_arena_alloc(net->arena, (size_t)net->outputs, sizeof *out);
+	if (!in || !out)
+		return bpg_nomem(g->model->ctx, g->model->path);
+	for (size_t i = 0, k = 0; i < g->proto->n_input; i++)
+		if (!g->constant_input[i])
+			in[k++] = element_type(g->proto->input[i]);
+	for (size_t k = 0; k < g->proto->n_output; k++)
+		out[k] = element_type(g->proto->output[k]);
+	net->in_type = in;
+	net->out_type = out;
 	return BPG_OK;
 }
 
@@ -76,6 +98,7 @@ static enum bpg_status build(struct bpg_onnx_model *m, struct bpg_build *b, stru
 	BPG_TRY(bpg_onnx_import(&g, b, scratch, false, value, why));
 	BPG_TRY(add_outputs(&g, b, value));
 	BPG_TRY(bpg_build_finish(b));
+	BPG_TRY(keep_types(&g, b->net));
 	b->net->opset = m->opset;
 	b->net->parameters = m->parameters;
 	return bpg_plugin_float_mode(m->ctx, m->path);
@@ -83,8 +106,13 @@ static enum bpg_status build(struct bpg_onnx_model *m, struct bpg_build *b, stru
 
 enum bpg_status bpg_onnx_load(struct bpg_ctx *ctx, const char *path, struct bpg_net **net)
 {
+	return bpg_onnx_load_as(ctx, path, NULL, net);
+}
+
+enum bpg_status bpg_onnx_load_as(struct bpg_ctx *ctx, const char *path, const struct bpg_net_wish *wish, struct bpg_net **net)
+{
 	struct bpg_build b = { 0 };
-	struct bpg_onnx_model m = { .ctx = ctx, .path = path };
+	struct bpg_onnx_model m = { .ctx = ctx, .path = path, .wish = wish };
 	struct bpg_arena *scratch = bpg_arena_new();
 	enum bpg_status st;
 

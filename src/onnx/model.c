@@ -6,9 +6,6 @@
 
 #include "onnx/read.h"
 
-#define FIRST_OPSET 7
-#define LAST_OPSET 21
-
 static const char *text(const char *s)
 {
 	return s ? s : "";
@@ -43,10 +40,10 @@ static enum bpg_status check_opset(struct bpg_onnx_model *m)
 	if (!version)
 		return bpg_fail(m->ctx, BPG_EFILE, "%s: says no operator set version (opset_import); export the model again",
 		                m->path);
-	if (version < FIRST_OPSET || version > LAST_OPSET)
+	if (version < BPG_OPSET_FIRST || version > BPG_OPSET_LAST)
 		return bpg_fail(m->ctx, BPG_EUNSUPPORTED,
 		                "%s: operator set %lld, supported are %d to %d; convert or export the model again",
-		                m->path, (long long)version, FIRST_OPSET, LAST_OPSET);
+		                m->path, (long long)version, BPG_OPSET_FIRST, BPG_OPSET_LAST);
 	m->opset = (int)version;
 	return BPG_OK;
 }

@@ -36,7 +36,7 @@ static enum bpg_status make_inputs(struct importer *im)
 		if (im->g->constant_input[i])
 			continue;
 		struct bpg_shape shape;
-		BPG_TRY(bpg_onnx_input_shape(m, g->input[i], &shape));
+		BPG_TRY(bpg_onnx_input_shape(m, g->input[i], im->b->net->inputs, &shape));
 		const char *name = bpg_arena_str(m->arena, g->input[i]->name);
 		if (!name)
 			return bpg_nomem(m->ctx, m->path);
@@ -153,7 +153,7 @@ enum bpg_status bpg_onnx_import(struct bpg_onnx_graph *g, struct bpg_build *b, s
 		bpg_arena_free(scratch);
 		BPG_TRY(st);
 	}
-	for (size_t k = 0; k < g->proto->n_output; k++)
+	for (int k = 0; k < g->outputs; k++)
 		BPG_TRY(fetch(&im, &g->out[k]));
 	return BPG_OK;
 }

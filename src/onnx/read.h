@@ -66,6 +66,7 @@ struct bpg_onnx_model {
 	int opset;
 	struct bpg_arena *arena;  /* of the network */
 	int64_t parameters;
+	const struct bpg_net_wish *wish; /* null: none */
 };
 
 /* Begins a network and opens the file, which the network closes. ctx and path are given. */
@@ -110,7 +111,8 @@ struct bpg_onnx_graph {
 	int *first_value;         /* [nodes] value of output 0 of a node */
 	char **label;             /* [nodes] name, or OP_number */
 	struct bpg_onnx_maker **in; /* [nodes][n_input], made NOBODY: absent */
-	struct bpg_onnx_maker *out; /* [n_output] of the graph */
+	int outputs;              /* of the graph, then tensors that are wished for */
+	struct bpg_onnx_maker *out; /* [outputs] */
 	bool *constant_input;     /* [n_input] an initialiser, which old files list among the inputs */
 	bool *needed;             /* [nodes] */
 	bool *used;               /* [values] */
@@ -124,8 +126,10 @@ enum bpg_status bpg_onnx_graph_init(struct bpg_onnx_model *m, struct bpg_arena *
 const struct bpg_layer *bpg_onnx_layer(const Onnx__NodeProto *node);
 bool bpg_onnx_is_constant(const Onnx__NodeProto *node);
 bool bpg_onnx_supported(const Onnx__NodeProto *node);
-/* Shape of a graph input. */
-enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__ValueInfoProto *input, struct bpg_shape *shape);
+/* Name of output k. */
+const char *bpg_onnx_output_name(const struct bpg_onnx_graph *g, int k);
+/* Shape of a graph input; `number` among those that are no constants. */
+enum bpg_status bpg_onnx_input_shape(struct bpg_onnx_model *m, const Onnx__ValueInfoProto *input, int number, struct bpg_shape *shape);
 
 /* ---- nodes (nodes.c) ---- */
 
