@@ -1,12 +1,47 @@
 /* spec.c - does a point meet a property? Rounded so that a yes is a yes in real arithmetic. */
 #include "spec/spec.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include "spec/directed.h"
 
 void bpg_spec_free(struct bpg_spec *spec)
 {
 	if (spec)
 		bpg_arena_free(spec->arena);
+}
+
+/* Coefficients of one output are added into the first of them. Rows of several disjuncts may share their arrays, so nothing moves and
+ * doing it twice changes nothing. first: zeros, by output; zeros again at the end. */
+static void merge_row(struct bpg_row *r, const int64_t *to, int *first)
+{
+	for (int i = 0; i < r->n; i++) {
+		int64_t out = r->index[i] = to[r->index[i]];
+		if (!first[out])
+			first[out] = i + 1;
+		int k = first[out] - 1;
+		if (k == i || (r->coef[i] == 0 && r->coef_err[i] == 0))
+			continue;
+		double lo = bpg_add_down(r->coef[k], r->coef[i]), up = bpg_add_up(r->coef[k], r->coef[i]), v = r->coef[k] + r->coef[i];
+		r->coef_err[k] = bpg_add_up(bpg_add_up(r->coef_err[k], r->coef_err[i]), fmax(bpg_add_up(up, -v), bpg_add_up(v, -lo)));
+		r->coef[k] = v;
+		r->coef[i] = r->coef_err[i] = 0;
+	}
+	for (int i = 0; i < r->n; i++)
+		first[r->index[i]] = 0;
+}
+
+enum bpg_status bpg_spec_merge(struct bpg_ctx *ctx, struct bpg_spec *spec, const int64_t *to)
+{
+	int *first = bpg_calloc((size_t)spec->outputs, sizeof *first);
+	if (!first)
+		return bpg_nomem(ctx, spec->path);
+	for (int64_t i = 0; i < spec->disjuncts; i++)
+		for (int k = 0; k < spec->disjunct[i].rows; k++)
+			merge_row(&spec->disjunct[i].row[k], to, first);
+	free(first);
+	return BPG_OK;
 }
 
 /* An element is inside its decimals; where these are one that no double holds (a fixed 0.1), the nearest float32 number is

@@ -44,6 +44,9 @@ struct bpg_spec {
 enum bpg_status bpg_vnnlib_read(struct bpg_ctx *ctx, const char *path, int64_t in_count, int64_t out_count, struct bpg_spec **spec);
 void bpg_spec_free(struct bpg_spec *spec);
 
+/* Outputs that always are equal become one: to[i] <= i is the one that stands for output i, and for itself. */
+enum bpg_status bpg_spec_merge(struct bpg_ctx *ctx, struct bpg_spec *spec, const int64_t *to);
+
 /* Is the point in the unsafe set? In exact terms: x inside [in_lo, in_up] (or, where the box fixes an element at a
  * decimal that no double holds, the nearest float32 number), and every row of a disjunct holds for all y
  * in [lo, up] (outward rounding; pass lo == up for one point). */
