@@ -8,7 +8,10 @@
 
 #include "base/options.h"
 
-enum { R = BPG_COMMAND_RUN, P = BPG_COMMAND_PLAN, E = BPG_COMMAND_EVAL, I = BPG_COMMAND_INFO, L = BPG_COMMAND_LAYERS };
+/* R: a run, whichever language the question is in; B: one that may be without a property, so that its box is chosen by options. */
+enum {
+	B = BPG_COMMAND_RUN, V = BPG_COMMAND_VERIFY, R = B | V, P = BPG_COMMAND_PLAN, E = BPG_COMMAND_EVAL, I = BPG_COMMAND_INFO, L = BPG_COMMAND_LAYERS
+};
 
 static const struct bpg_option table[] = {
 #define AT(f) .field = #f, .at = offsetof(struct bpg_options, f)

@@ -17,7 +17,7 @@ enum bpg_placement {
 };
 enum bpg_collective { BPG_COLLECTIVE_STARPU, BPG_COLLECTIVE_NCCL };
 
-enum bpg_command { BPG_COMMAND_RUN = 1, BPG_COMMAND_PLAN = 2, BPG_COMMAND_EVAL = 4, BPG_COMMAND_INFO = 8, BPG_COMMAND_LAYERS = 16 };
+enum bpg_command { BPG_COMMAND_RUN = 1, BPG_COMMAND_PLAN = 2, BPG_COMMAND_EVAL = 4, BPG_COMMAND_INFO = 8, BPG_COMMAND_LAYERS = 16, BPG_COMMAND_VERIFY = 32 };
 
 /* A list keeps what several options, or one variable with colons, have given: lines of a text, some perhaps empty. */
 enum bpg_option_kind {

@@ -33,7 +33,7 @@ static void catch_signals(void)
 		sigaction(SIGHUP, &a, NULL);
 }
 
-static enum bpg_status write_result(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)
+enum bpg_status cmd_write(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)
 {
 	BPG_TRY(bpg_result_check(ctx, r));
 	if (!o->json || strcmp(o->json, "-"))
@@ -72,6 +72,15 @@ static void say_idle(void)
 		                "--enable-maxcpus has more (STARPU_NCPU=%d silences this)\n", idle, BPG_STARPU_MAXCPUS, BPG_STARPU_MAXCPUS);
 }
 
+void cmd_begin(struct bpg_options *o)
+{
+	catch_signals();
+	if (!o->quiet)
+		say_idle();
+	bpg_options_cancel(o, &cancelled);
+	o->live = true;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct bpg_ctx *ctx = bpg_ctx_new();
@@ -91,16 +100,12 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	BPG_TRY_TO(cmd_outputs(ctx, &o, files, file), out);
-	catch_signals();
-	if (!o.quiet)
-		say_idle();
-	bpg_options_cancel(&o, &cancelled);
-	o.live = true;
+	cmd_begin(&o);
 	BPG_TRY_TO(bpg_plugins_load(ctx, o.layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(cmd_question(ctx, &o, file[1], net, &q), out);
 	BPG_TRY_TO(bpg_run(ctx, net, q, &o, &r), out);
-	BPG_TRY_TO(write_result(ctx, &o, r), out);
+	BPG_TRY_TO(cmd_write(ctx, &o, r), out);
 	code = bpg_result_exit(r);
 out:
 	if (st)

@@ -18,7 +18,9 @@ const struct command commands[] = {
 	  BPG_COMMAND_PLAN, cmd_plan },
 	{ "info", "NET.onnx", "nodes, shapes, parameters, and operators that are not supported", BPG_COMMAND_INFO, cmd_info },
 	{ "layers", "", "supported ONNX operators, and what each supports", BPG_COMMAND_LAYERS, cmd_layers },
-	{ "verify", "QUERY.vnnlib --network NAME=NET.onnx", "VNN-LIB 2.0 queries: not built yet", 0, cmd_verify },
+	{ "verify", "QUERY.vnnlib --network NAME=NET.onnx [options]", "the verdict on a VNN-LIB 2 query, about one network or several",
+	  BPG_COMMAND_VERIFY, cmd_verify },
+	{ "supports", "--CAPABILITY", "which VNN-LIB 2 queries and networks can be read; without a capability a list of them", 0, cmd_supports },
 };
 const int command_count = (int)BPG_LEN(commands);
 
@@ -36,8 +38,9 @@ static void usage(FILE *to)
 {
 	fputs("bpgraph: certified output bounds and verdicts for neural networks\n\n", to);
 	for (int i = 0; i < command_count; i++)
-		fprintf(to, "  bpgraph %-7s %s\n          %s\n", commands[i].name, commands[i].args, commands[i].help);
-	fputs("\n  bpgraph COMMAND --help    the options of a command\n  bpgraph --version         versions and limits\n", to);
+		fprintf(to, "  bpgraph %-8s %s\n           %s\n", commands[i].name, commands[i].args, commands[i].help);
+	fputs("\n  bpgraph COMMAND --help    the options of a command\n  bpgraph --version         versions and limits\n"
+	      "  bpgraph --name            the name of this program, for tools that ask\n", to);
 }
 
 void cmd_help(const char *name)
@@ -49,6 +52,11 @@ void cmd_help(const char *name)
 		if (commands[i].takes)
 			opt_help(stdout, commands[i].takes);
 	}
+}
+
+static void name(FILE *to)
+{
+	fputs("bpgraph\n", to);
 }
 
 static void versions(FILE *to)
@@ -74,6 +82,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bpgraph: give a command; see bpgraph --help\n");
 		return EXIT_ERROR;
 	}
+	if (!strcmp(argv[1], "--name"))
+		return text(name);
 	if (!strcmp(argv[1], "--version"))
 		return text(versions);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

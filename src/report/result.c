@@ -66,6 +66,28 @@ static void print_point(FILE *to, char letter, const float *x, int64_t n, const 
 		fprintf(to, "%s(%c_%" PRId64 " %s)%s", i ? " " : open, letter, i, bpg_number((double)x[i], buf), i + 1 < n ? "\n" : close);
 }
 
+/* VNN-LIB 2: "NAME TYPE [2,3]", then a value on each line. */
+static void print_tensor(FILE *to, const struct bpg_result_tensor *t)
+{
+	char buf[32];
+	fprintf(to, "%s %s [", t->name, t->type);
+	for (int k = 0; k < t->shape.rank; k++)
+		fprintf(to, "%s%" PRId64, k ? "," : "", t->shape.dim[k]);
+	fputs("]\n", to);
+	for (int64_t i = 0; i < bpg_shape_count(&t->shape); i++)
+		fprintf(to, "%s\n", bpg_number((double)t->value[i], buf));
+}
+
+static void print_witness(const struct bpg_result *r, FILE *to)
+{
+	for (int k = 0; k < r->tensors; k++)
+		print_tensor(to, &r->tensor[k]);
+	if (r->tensors)
+		return;
+	print_point(to, 'X', r->witness_in, r->inputs, "(", "\n");
+	print_point(to, 'Y', r->witness_out, r->outputs, " ", ")\n");
+}
+
 static void print(const struct bpg_result *r, FILE *to)
 {
 	if (!r->property && r->verdict != BPG_VERDICT_UNKNOWN) { /* an interrupt leaves no bounds worth printing */
@@ -73,10 +95,8 @@ static void print(const struct bpg_result *r, FILE *to)
 		return;
 	}
 	fprintf(to, "%s\n", words[r->verdict]);
-	if (r->verdict == BPG_VERDICT_SAT) {
-		print_point(to, 'X', r->witness_in, r->inputs, "(", "\n");
-		print_point(to, 'Y', r->witness_out, r->outputs, " ", ")\n");
-	}
+	if (r->verdict == BPG_VERDICT_SAT)
+		print_witness(r, to);
 }
 
 enum bpg_status bpg_result_text(struct bpg_ctx *ctx, const struct bpg_result *r, const char *path)

@@ -3,6 +3,7 @@
 #define BPG_RESULT_H
 
 #include <bpgraph/bpgraph.h>
+#include <bpgraph/layer.h>
 
 #include "base/base.h"
 
@@ -10,6 +11,13 @@ struct bpg_result_layer {
 	const char *tensor, *op;  /* the tensor that enters a nonlinear node, and that node's operator */
 	int64_t n, unstable;
 	const double *lower, *upper; /* null unless --layer-bounds */
+};
+
+/* A tensor of the witness under the name that a query gives it. */
+struct bpg_result_tensor {
+	const char *name, *type;
+	struct bpg_shape shape;
+	const float *value;
 };
 
 /* A figure of what the run cost; bpgraph.h has the names. */
@@ -31,6 +39,8 @@ struct bpg_result {
 	const struct bpg_result_layer *layer;
 	int64_t inputs, outputs;
 	const float *witness_in, *witness_out; /* null unless sat */
+	int tensors;              /* 0: inputs and outputs are X_i and Y_i */
+	const struct bpg_result_tensor *tensor; /* in the order in which they are printed */
 	int64_t domains, iterations, tasks;
 	struct {
 		double total, load, bound, search;

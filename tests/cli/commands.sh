@@ -48,7 +48,9 @@ try 2 'nowhere.onnx' run nowhere.onnx
 try 2 'nowhere.onnx' eval nowhere.onnx --input x
 try 2 'bpgraph: eval: give the point by --input' eval nowhere.onnx
 try 2 'nowhere.onnx' info nowhere.onnx
-try 2 'not built yet' verify q.vnnlib
+try 0 '--network NAME=FILE' verify --help
+try 2 'q.vnnlib' verify q.vnnlib
+try 2 'bpgraph: --network is no option of bpgraph run' run n.onnx --network f=n.onnx
 
 BPGRAPH_SLOPE=steep
 export BPGRAPH_SLOPE
