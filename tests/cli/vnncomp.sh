@@ -63,6 +63,29 @@ awk '/<= X_0 / { print "(assert (<= X_0 0.10000001))"; next } />= X_0 / { print 
 instance sat 0 digits.onnx "$tmp/narrow.vnnlib" 60
 witness digits.onnx "$tmp/narrow.vnnlib" 64 10
 
+# Queries of VNN-LIB 2, about one network and about two that read the same input.
+awk -v one="$tmp/one.vnnlib" -v two="$tmp/two.vnnlib" 'BEGIN {
+	f = "(vnnlib-version <2.0>)\n(declare-network f (declare-input X float32 [1,64]) (declare-output Y float32 [1,10]))"
+	print "; a comment (first)\n" f >one
+	print f "\n(declare-network g (declare-input A float32 [1,64]) (declare-output B float32 [1,10]))" >two
+	for (i = 0; i < 64; i++) {
+		box = "(assert (and (>= X[0," i "] 0.0) (<= X[0," i "] 0.1)))"
+		print box >one
+		print box "(assert (== X[0," i "] A[0," i "]))" >two
+	}
+	print "(assert (>= Y[0,0] 1000.0))" >one
+	print "(assert (!= Y[0,0] B[0,0]))" >two
+}'
+gzip -n "$tmp/one.vnnlib"
+instance unsat 0 digits.onnx "$tmp/one.vnnlib" 60
+pair="[('f', 'digits.onnx'), ('g', '$tmp/digits.onnx')]"
+"$scripts/prepare_instance.sh" v1 any "$pair" "$tmp/two.vnnlib" || complain "prepare refuses a list of networks"
+"$scripts/prepare_instance.sh" v1 any "[('f', 'digits.onnx'), ('g', 'nowhere.onnx')]" "$tmp/two.vnnlib" 2>/dev/null && complain "prepare takes a list with a network that is not there"
+instance unsat 0 "[('f', 'digits.onnx'), ('g', 'digits.onnx')]" "$tmp/two.vnnlib" 60
+instance sat 0 "[('f', 'digits.onnx'), ('g', 'digits_deep.onnx')]" "$tmp/two.vnnlib" 60
+[ "$(grep '^[A-Z]' "$result" | tr '\n' ' ')" = 'X float32 [1,64] Y float32 [1,10] A float32 [1,64] B float32 [1,10] ' ] || complain "a witness about two networks: $(cat "$result")"
+instance error 2 digits.onnx "$tmp/two.vnnlib" 60
+
 # The limit is kept; three tries, for machines that are busy.
 if [ -x "$make_net" ]; then
 	"$make_net" "$tmp/slow.onnx" 16 1024 24 4 || exit 99
