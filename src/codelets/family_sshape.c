@@ -79,15 +79,16 @@ static struct side lower_side(const struct bpg_sshape *g, double l, double u, do
 	if (c.chord)
 		return chord_side(g, l, u, c.k);
 
-	double d = isnan(alpha) ? c.start : fmin(fmax(alpha, c.least), c.most);
+	double d = isnan(alpha) ? c.start : fmin(fmax(alpha, c.least), c.most), curve = g->ddf(d);
 	struct side s = { .s = g->df(d) };
-	if (c.touches && d == c.most) {
+	bool inside = alpha >= c.least && alpha <= c.most; /* an end counts: the parameter can leave it */
+	if (inside) {
+		s.dalpha = curve;
+	} else if (c.touches && d == c.most) {
 		s.du = (g->df(u) - s.s) / (u - d); /* implicit derivative of h(d, u) = 0 */
 	} else if (isnan(alpha)) {
-		s.dl = s.du = g->ddf(d) / 2;
+		s.dl = s.du = curve / 2;
 	} else {
-		double curve = g->ddf(d);
-		s.dalpha = alpha >= c.least && alpha <= c.most ? curve : 0;
 		s.dl = alpha < c.least ? curve : 0;
 		s.du = alpha > c.most ? curve : 0;
 	}
