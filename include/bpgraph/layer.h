@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define BPG_LAYER_ABI 1
+#define BPG_LAYER_ABI 2
 #define BPG_MAX_RANK 8
 
 /* Formulas that are compiled for the host and for devices. */
@@ -222,6 +222,14 @@ enum bpg_slope_rule { BPG_SLOPE_ADAPTIVE, BPG_SLOPE_ZERO, BPG_SLOPE_ONE, BPG_SLO
 typedef void bpg_planes_fn(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
                            struct bpg_terms *lower, struct bpg_terms *upper);
 
+/* Another linear function below (side 0) or above (side 1) output element i, as valid as that of `planes`: McCormick's other
+ * corner of a product, another element of a maximum, a tangent at another point. `which` counts from 0; false: there is no
+ * more (t is left as it may be). At most BPG_OTHERS are asked for. A mean of planes below is a plane below, so an optimiser
+ * gives each row weights of its own for them; `planes` is where it starts. Infinite planes are left out. */
+enum { BPG_OTHERS = 8 };
+typedef bool bpg_others_fn(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side,
+                           int which, struct bpg_terms *t);
+
 /* ---- the layer ---- */
 
 enum bpg_family { BPG_LINEAR, BPG_UNARY, BPG_GENERAL, BPG_CONSTANT };
@@ -293,6 +301,7 @@ struct bpg_layer {
 
 	/* GENERAL */
 	bpg_planes_fn *planes;
+	bpg_others_fn *others;    /* null: none */
 
 	/* Random legal instance, required for the tests. UNARY default: bpg_sample_box. CONSTANT layers need none. */
 	void (*sample)(struct bpg_rng *rng, struct bpg_sample *s);

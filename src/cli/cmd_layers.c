@@ -37,6 +37,8 @@ static const char *splittable(const struct bpg_layer *y)
 
 static const char *alpha(const struct bpg_layer *y)
 {
+	if (y->others)
+		return "weights";
 	if (!y->unary || !y->unary->alpha_range)
 		return "no";
 	return y->unary->enters == BPG_ALPHA_TANGENT ? "tangent" : "slope";

@@ -20,6 +20,10 @@ struct bpg_range bpg_square_range(struct bpg_range x);
 void bpg_product_planes(const struct bpg_factor *x, const struct bpg_factor *y, bool same, struct bpg_terms *lower,
                         struct bpg_terms *upper);
 
+/* Adds the other plane number `which` of one side: McCormick's other corner, or another tangent of a square. False, and nothing
+ * is added: there is no more. */
+bool bpg_product_other(const struct bpg_factor *x, const struct bpg_factor *y, bool same, int side, int which, struct bpg_terms *t);
+
 /* Least (BPG_BELOW) or greatest value of x*y - a*x - b*y over the box, outward; infinite where numbers are too large. */
 double bpg_product_bias(struct bpg_range x, struct bpg_range y, double a, double b, int side);
 

@@ -66,6 +66,12 @@ static void choice_planes(const struct bpg_node *v, const double *const *l, cons
 	bpg_peaks_planes(collect, v, l, u, i, lower, upper);
 }
 
+static bool choice_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+			  struct bpg_terms *t)
+{
+	return bpg_peaks_other(collect, v, l, u, i, side, which, t);
+}
+
 static void choice_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[3][3];
@@ -84,4 +90,5 @@ static void choice_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_GENERAL_LAYER(choice, .ops = "Where", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import = choice_import, .eval = choice_eval,
-                  .interval = choice_interval, .gradient = choice_gradient, .planes = choice_planes, .sample = choice_sample);
+                  .interval = choice_interval, .gradient = choice_gradient, .planes = choice_planes,
+                  .others = choice_others, .sample = choice_sample);

@@ -116,21 +116,52 @@ static enum bpg_status inner_interval(const struct bpg_node *v, const double *co
 
 /* ---- planes ---- */
 
+/* The factors of product k of the element that starts at `at`; true: they are one variable. */
+static bool factors(const struct bpg_node *v, const double *const *l, const double *const *u, const int64_t at[2], int64_t k,
+                    struct bpg_factor f[2])
+{
+	const struct bpg_inner *g = v->attr;
+	for (int j = 0; j < 2; j++) {
+		f[j] = (struct bpg_factor){ .input = j, .index = at[j] + g->step[j][k] };
+		f[j].in = bpg_range_of(v, l, u, j, f[j].index);
+	}
+	return bpg_same_tensor(l, u, 0, 1) && f[0].index == f[1].index;
+}
+
 static void inner_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
                          struct bpg_terms *lower, struct bpg_terms *upper)
 {
 	const struct bpg_inner *g = v->attr;
-	bool one = bpg_same_tensor(l, u, 0, 1);
 	int64_t at[2];
 	bpg_inner_start(g, i, at);
 	for (int64_t k = 0; k < g->count; k++) {
 		struct bpg_factor f[2];
-		for (int j = 0; j < 2; j++) {
-			f[j] = (struct bpg_factor){ .input = j, .index = at[j] + g->step[j][k] };
-			f[j].in = bpg_range_of(v, l, u, j, f[j].index);
-		}
-		bpg_product_planes(&f[0], &f[1], one && f[0].index == f[1].index, lower, upper);
+		bool one = factors(v, l, u, at, k, f);
+		bpg_product_planes(&f[0], &f[1], one, lower, upper);
 	}
+}
+
+/* The other planes of all products together: one weight for each would be as many as there are products. */
+static bool inner_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+                         struct bpg_terms *t)
+{
+	const struct bpg_inner *g = v->attr;
+	struct bpg_terms none;
+	int64_t at[2];
+	bool any = false;
+	bpg_terms_init(&none);
+	bpg_inner_start(g, i, at);
+	for (int64_t k = 0; k < g->count; k++) {
+		struct bpg_factor f[2];
+		bool one = factors(v, l, u, at, k, f), other = bpg_product_other(&f[0], &f[1], one, bpg_plane_side(side), which, t);
+		any = any || other;
+		bpg_terms_reset(&none);
+		if (!other)
+			bpg_product_planes(&f[0], &f[1], one, side ? &none : t, side ? t : &none);
+	}
+	t->failed = t->failed || none.failed;
+	bpg_terms_fini(&none);
+	return any;
 }
 
 /* ---- tests ---- */
@@ -154,4 +185,5 @@ static void inner_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(inner, .ops = "MatMul Einsum", .traits = BPG_NEEDS_SMOOTH, .import = inner_import, .eval = inner_eval,
                   .eval_f32 = inner_eval_f32, .interval = inner_interval, .gradient = inner_gradient, .planes = inner_planes,
+                  .others = inner_others,
                   .sample = inner_sample);

@@ -72,6 +72,14 @@ static void max_planes(const struct bpg_node *v, const double *const *l, const d
 	bpg_peak_above(&p, upper);
 }
 
+static bool max_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+		       struct bpg_terms *t)
+{
+	struct bpg_peak p;
+	collect(v, l, u, i, &p);
+	return bpg_peak_other(&p, side, which, t);
+}
+
 static void max_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	bpg_sample_op(s, bpg_rng_below(rng, 2) ? "Max" : "Min", 13);
@@ -79,4 +87,5 @@ static void max_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_GENERAL_LAYER(max, .ops = "Max Min", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import = bpg_variadic_import, .eval = max_eval,
-                  .interval = max_interval, .gradient = max_gradient, .planes = max_planes, .sample = max_sample);
+                  .interval = max_interval, .gradient = max_gradient, .planes = max_planes, .others = max_others,
+                  .sample = max_sample);

@@ -233,16 +233,21 @@ static enum bpg_status maxpool_gradient(const struct bpg_node *v, const double *
 	return BPG_OK;
 }
 
+static void collect(const struct bpg_node *v, const double *l, const double *u, int64_t i, struct bpg_peak *p)
+{
+	struct window w = window_of(v, i);
+	int64_t j;
+	bpg_peak_start(p, false);
+	while (window_next(&w, &j))
+		bpg_peak_add(p, 0, j, l[j], u[j]);
+}
+
 static enum bpg_status maxpool_interval(const struct bpg_node *v, const double *const *l, const double *const *u,
                                         int64_t first, int64_t n, double *lo, double *up)
 {
 	for (int64_t i = 0; i < n; i++) {
 		struct bpg_peak p;
-		struct window w = window_of(v, first + i);
-		int64_t j;
-		bpg_peak_start(&p, false);
-		while (window_next(&w, &j))
-			bpg_peak_add(&p, 0, j, l[0][j], u[0][j]);
+		collect(v, l[0], u[0], first + i, &p);
 		struct bpg_range r = bpg_peak_range(&p);
 		lo[i] = r.l;
 		up[i] = r.u;
@@ -256,14 +261,19 @@ static void maxpool_planes(const struct bpg_node *v, const double *const *l, con
                            struct bpg_terms *lower, struct bpg_terms *upper)
 {
 	struct bpg_peak p;
-	struct window w = window_of(v, i);
-	int64_t j;
 
-	bpg_peak_start(&p, false);
-	while (window_next(&w, &j))
-		bpg_peak_add(&p, 0, j, l[0][j], u[0][j]);
+	collect(v, l[0], u[0], i, &p);
 	bpg_peak_below(&p, lower);
 	bpg_peak_above(&p, upper);
+}
+
+static bool maxpool_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+			   struct bpg_terms *t)
+{
+	struct bpg_peak p;
+
+	collect(v, l[0], u[0], i, &p);
+	return bpg_peak_other(&p, side, which, t);
 }
 
 /* ---- tests ---- */
@@ -299,5 +309,5 @@ static void maxpool_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(maxpool, .ops = "MaxPool", .traits = BPG_PIECEWISE | BPG_CONVEX | BPG_NEEDS_SMOOTH,
                   .import = maxpool_import, .eval = maxpool_eval, .eval_f32 = maxpool_eval_f32,
-                  .interval = maxpool_interval, .gradient = maxpool_gradient, .planes = maxpool_planes,
+                  .interval = maxpool_interval, .gradient = maxpool_gradient, .planes = maxpool_planes, .others = maxpool_others,
                   .sample = maxpool_sample);

@@ -51,15 +51,30 @@ static enum bpg_status product_interval(const struct bpg_node *v, const double *
 	return BPG_OK;
 }
 
-static void product_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
-                           struct bpg_terms *lower, struct bpg_terms *upper)
+/* The factors of element i; true: they are one variable. */
+static bool factors(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, struct bpg_factor f[2])
 {
-	struct bpg_factor f[2];
 	for (int k = 0; k < 2; k++) {
 		f[k] = (struct bpg_factor){ .input = k, .index = bpg_elementwise_index(v, k, i) };
 		f[k].in = bpg_range_of(v, l, u, k, f[k].index);
 	}
-	bpg_product_planes(&f[0], &f[1], bpg_same_tensor(l, u, 0, 1) && f[0].index == f[1].index, lower, upper);
+	return bpg_same_tensor(l, u, 0, 1) && f[0].index == f[1].index;
+}
+
+static void product_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
+                           struct bpg_terms *lower, struct bpg_terms *upper)
+{
+	struct bpg_factor f[2];
+	bool one = factors(v, l, u, i, f);
+	bpg_product_planes(&f[0], &f[1], one, lower, upper);
+}
+
+static bool product_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+                           struct bpg_terms *t)
+{
+	struct bpg_factor f[2];
+	bool one = factors(v, l, u, i, f);
+	return bpg_product_other(&f[0], &f[1], one, bpg_plane_side(side), which, t);
 }
 
 static void product_sample(struct bpg_rng *rng, struct bpg_sample *s)
@@ -70,4 +85,4 @@ static void product_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(product, .ops = "Mul", .traits = BPG_NEEDS_SMOOTH, .import = product_import, .eval = product_eval,
                   .eval_f32 = product_eval_f32, .interval = product_interval, .gradient = product_gradient,
-                  .planes = product_planes, .sample = product_sample);
+                  .planes = product_planes, .others = product_others, .sample = product_sample);

@@ -129,6 +129,12 @@ static void put_planes(const struct bpg_node *v, const double *const *l, const d
 	bpg_peaks_planes(collect, v, l, u, i, lower, upper);
 }
 
+static bool put_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+		       struct bpg_terms *t)
+{
+	return bpg_peaks_other(collect, v, l, u, i, side, which, t);
+}
+
 static void put_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[3], at[2] = { 1 + bpg_rng_below(rng, 3), 1 + bpg_rng_below(rng, 3) }, updates[4] = { at[0] };
@@ -150,4 +156,5 @@ static void put_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_GENERAL_LAYER(put, .ops = "ScatterND", .traits = BPG_NEEDS_SMOOTH, .import = put_import, .eval = put_eval,
-                  .interval = put_interval, .gradient = put_gradient, .planes = put_planes, .sample = put_sample);
+                  .interval = put_interval, .gradient = put_gradient, .planes = put_planes,
+                  .others = put_others, .sample = put_sample);

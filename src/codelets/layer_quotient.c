@@ -124,52 +124,87 @@ struct slopes {
 	double a, b, bias, middle; /* plane, and its value in the middle of the box */
 };
 
-/* The better of the slope between tangent and chord of 1/y, for a factor 1/y of ends low and high. */
-static void consider(struct slopes *best, struct bpg_range x, struct bpg_range y, double a, double factor, int side)
+/* The slope of 1/y times `factor`: its tangent in the middle (0), its chord (1). */
+static struct slopes line(struct bpg_range x, struct bpg_range y, double a, double factor, int side, int chord)
 {
-	double ym = bpg_range_middle(y), slope[2] = { -1 / (ym * ym), -1 / y.l / y.u };
-	for (int k = 0; k < 2; k++) {
-		struct slopes s = { .a = bpg_plane_round(a), .b = bpg_plane_round(factor * slope[k]) };
-		s.bias = bias_of(x, y, s.a, s.b, side);
-		s.middle = s.bias + s.a * bpg_range_middle(x) + s.b * ym;
-		if (side < 0 ? s.middle > best->middle : s.middle < best->middle)
-			*best = s;
-	}
+	double ym = bpg_range_middle(y);
+	struct slopes s = { .a = bpg_plane_round(a), .b = bpg_plane_round(factor * (chord ? -1 / y.l / y.u : -1 / (ym * ym))) };
+	s.bias = bias_of(x, y, s.a, s.b, side);
+	s.middle = s.bias + s.a * bpg_range_middle(x) + s.b * ym;
+	return s;
+}
+
+/* McCormick's two planes for x times 1/y: the coefficient of x is an end of 1/y, that of 1/y an end of x. */
+static struct slopes corner(struct bpg_range x, struct bpg_range y, bool low, int side, int chord)
+{
+	return line(x, y, low ? 1 / y.u : 1 / y.l, low == (side < 0) ? x.l : x.u, side, chord);
+}
+
+/* Which of them: the coefficient of 1/y is the end of x near 0; where x may be 0, that of x is the smaller one. */
+static bool takes_low(struct bpg_range x, int side)
+{
+	return (x.l < 0 && x.u > 0) || (fabs(x.l) <= fabs(x.u)) == (side < 0);
+}
+
+/* The operands of element i, mirrored so that y > 0, and what is known of the quotient; tame: enough for planes. */
+struct operands {
+	int64_t at[2];
+	struct bpg_range x, y, range;
+	bool mirror, tame;
+};
+
+static struct operands operands(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i)
+{
+	struct operands o = { .at = { bpg_elementwise_index(v, 0, i), bpg_elementwise_index(v, 1, i) } };
+	struct bpg_range x = bpg_range_of(v, l, u, 0, o.at[0]), y = bpg_range_of(v, l, u, 1, o.at[1]);
+	o.range = divide(x, y, *(const double *)v->attr);
+	o.mirror = y.u < 0;
+	o.tame = !holds_zero(y) && isfinite(x.l) && isfinite(x.u) && isfinite(y.l) && isfinite(y.u);
+	o.x = o.mirror ? (struct bpg_range){ -x.u, -x.l } : x;
+	o.y = o.mirror ? (struct bpg_range){ -y.u, -y.l } : y;
+	return o;
+}
+
+static void take(const struct bpg_node *v, const struct operands *o, const struct slopes *s, int side, struct bpg_terms *t)
+{
+	t->bias = isfinite(s->bias) ? s->bias : side < 0 ? o->range.l : o->range.u;
+	if (!isfinite(s->bias))
+		return;
+	if (s->a != 0 && !v->in[0].value)
+		bpg_terms_add(t, 0, o->at[0], o->mirror ? -s->a : s->a, 0);
+	else if (s->a != 0) /* a constant dividend, up to its error */
+		bpg_plane_bias(t, side, fmin(bpg_mul_down(s->a, o->x.l), bpg_mul_down(s->a, o->x.u)),
+		               fmax(bpg_mul_up(s->a, o->x.l), bpg_mul_up(s->a, o->x.u)));
+	if (s->b != 0)
+		bpg_terms_add(t, 1, o->at[1], o->mirror ? -s->b : s->b, 0);
 }
 
 static void quotient_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
                             struct bpg_terms *lower, struct bpg_terms *upper)
 {
-	int64_t at[2] = { bpg_elementwise_index(v, 0, i), bpg_elementwise_index(v, 1, i) };
-	struct bpg_range x = bpg_range_of(v, l, u, 0, at[0]), y = bpg_range_of(v, l, u, 1, at[1]), r;
-	r = divide(x, y, *(const double *)v->attr);
-	bool mirror = y.u < 0, tame = !holds_zero(y) && isfinite(x.l) && isfinite(x.u) && isfinite(y.l) && isfinite(y.u);
-	if (mirror) {
-		x = (struct bpg_range){ -x.u, -x.l };
-		y = (struct bpg_range){ -y.u, -y.l };
-	}
+	struct operands o = operands(v, l, u, i);
 	for (int side = -1; side <= 1; side += 2) {
-		struct bpg_terms *t = side < 0 ? lower : upper;
-		struct slopes s = { .bias = side < 0 ? r.l : r.u };
+		struct slopes s = { .bias = side < 0 ? o.range.l : o.range.u };
 		s.middle = fabs(s.bias) == *(const double *)v->attr ? s.bias : side * INFINITY;
-		if (tame) {
-			double low = fabs(x.l) <= fabs(x.u), one = 1 / y.l, other = 1 / y.u;
-			if (x.l < 0 && x.u > 0)
-				consider(&s, x, y, other, side < 0 ? x.l : x.u, side);
-			else
-				consider(&s, x, y, low == (side < 0) ? other : one, low ? x.l : x.u, side);
+		for (int chord = 0; o.tame && chord < 2; chord++) { /* the better in the middle */
+			struct slopes c = corner(o.x, o.y, takes_low(o.x, side), side, chord);
+			if (side < 0 ? c.middle > s.middle : c.middle < s.middle)
+				s = c;
 		}
-		t->bias = isfinite(s.bias) ? s.bias : side < 0 ? r.l : r.u;
-		if (!isfinite(s.bias))
-			continue;
-		if (s.a != 0 && !v->in[0].value)
-			bpg_terms_add(t, 0, at[0], mirror ? -s.a : s.a, 0);
-		else if (s.a != 0) /* a constant dividend, up to its error */
-			bpg_plane_bias(t, side, fmin(bpg_mul_down(s.a, x.l), bpg_mul_down(s.a, x.u)),
-			               fmax(bpg_mul_up(s.a, x.l), bpg_mul_up(s.a, x.u)));
-		if (s.b != 0)
-			bpg_terms_add(t, 1, at[1], mirror ? -s.b : s.b, 0);
+		take(v, &o, &s, side, side < 0 ? lower : upper);
 	}
+}
+
+/* Both corners with both slopes; one of the four is the plane itself, as a rule. */
+static bool quotient_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+                            struct bpg_terms *t)
+{
+	struct operands o = operands(v, l, u, i);
+	if (!o.tame || which > 3)
+		return false;
+	struct slopes s = corner(o.x, o.y, which / 2, bpg_plane_side(side), which % 2);
+	take(v, &o, &s, bpg_plane_side(side), t);
+	return true;
 }
 
 static void quotient_sample(struct bpg_rng *rng, struct bpg_sample *s)
@@ -183,4 +218,4 @@ static void quotient_sample(struct bpg_rng *rng, struct bpg_sample *s)
 BPG_GENERAL_LAYER(quotient, .ops = "Div LayerNormalization RMSNormalization InstanceNormalization GroupNormalization",
                   .traits = BPG_NEEDS_SMOOTH, .import = quotient_import, .eval = quotient_eval, .eval_f32 = quotient_eval_f32,
                   .interval = quotient_interval, .gradient = quotient_gradient,
-                  .planes = quotient_planes, .sample = quotient_sample);
+                  .planes = quotient_planes, .others = quotient_others, .sample = quotient_sample);

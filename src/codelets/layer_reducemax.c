@@ -76,6 +76,14 @@ static void reducemax_planes(const struct bpg_node *v, const double *const *l, c
 	bpg_peak_above(&p, upper);
 }
 
+static bool reducemax_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+			     struct bpg_terms *t)
+{
+	struct bpg_peak p;
+	collect(v, l[0], u[0], i, &p);
+	return bpg_peak_other(&p, side, which, t);
+}
+
 static void reducemax_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	static const char *const op[] = { "ReduceMax", "ReduceMin", "GlobalMaxPool" };
@@ -86,4 +94,5 @@ static void reducemax_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(reducemax, .ops = "ReduceMax ReduceMin GlobalMaxPool", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH,
                   .import = reducemax_import, .eval = reducemax_eval, .interval = reducemax_interval,
-                  .gradient = reducemax_gradient, .planes = reducemax_planes, .sample = reducemax_sample);
+                  .gradient = reducemax_gradient, .planes = reducemax_planes,
+                  .others = reducemax_others, .sample = reducemax_sample);

@@ -15,7 +15,8 @@
  *          c q_j = -g_j for j other than k (at least 0), c q_k = c - sum of them; the coefficient of x_k is that sum,
  *          rounded by plane_add. ln p_k likewise, with a = 0 and c = 1.
  *
- * The choices make them tangent at the middle of the box: to exp(x_k)/(sum of chords of exp), and to the concave bound. */
+ * The choices make them tangent at a point of the box: to exp(x_k)/(sum of chords of exp), and to the concave bound. That point
+ * is the middle, or for the other planes one where p_k is larger or smaller. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,14 +163,16 @@ static enum bpg_status softmax_interval(const struct bpg_node *v, const double *
 struct group {
 	int64_t count, inner, first, k;
 	const double *l, *u;      /* of the first element */
+	double part;              /* the point: so far up is x_k in its range, and so far down are the others */
 	double shift;             /* M: the largest upper bound */
-	double *slope, *prob;     /* [count] slope of the chord of exp(x - M); softmax of the middle */
-	double sum;               /* of the chords at the middle */
+	double *slope, *prob;     /* [count] slope of the chord of exp(x - M); softmax of the point */
+	double sum;               /* of the chords at the point */
 };
 
-static double middle(const struct group *s, int64_t j)
+static double point(const struct group *s, int64_t j)
 {
-	return 0.5 * s->l[j * s->inner] + 0.5 * s->u[j * s->inner];
+	double part = j == s->k ? s->part : 1 - s->part;
+	return (1 - part) * s->l[j * s->inner] + part * s->u[j * s->inner];
 }
 
 /* False: a bound is infinite, or so far from the others that nothing but the interval is worth while. */
@@ -185,9 +188,10 @@ static bool group_set(struct group *s)
 		if (!(fabs(l) < 0x1p100) || !(fabs(u) < 0x1p100))
 			return false;
 		double a = exp(l - s->shift), b = exp(u - s->shift), width = u - l;
-		s->prob[j] = exp(middle(s, j) - s->shift);
+		double part = j == s->k ? s->part : 1 - s->part;
+		s->prob[j] = exp(point(s, j) - s->shift);
 		s->slope[j] = width > 1e-6 ? (b - a) / width : s->prob[j];
-		s->sum += 0.5 * (a + b);
+		s->sum += (1 - part) * a + part * b;
 		total += s->prob[j];
 	}
 	for (int64_t j = 0; j < s->count; j++)
@@ -197,12 +201,12 @@ static bool group_set(struct group *s)
 
 static void plane_below(const struct group *s, bool log, double floor, struct bpg_terms *t)
 {
-	double top = log ? 1 : exp(middle(s, s->k) - s->shift) / s->sum, w = top / s->sum, constant;
+	double top = log ? 1 : exp(point(s, s->k) - s->shift) / s->sum, w = top / s->sum, constant;
 	if (log)
 		constant = bpg_add_down(1, bpg_log_down(w));
 	else
 		constant = bpg_mul_down(top, bpg_add_down(bpg_add_down(2, -2 * bpg_log_up(top)), bpg_log_down(w)));
-	/* Under the least value already in the middle: the interval is the better bound. */
+	/* Under the least value already at the point: the interval is the better bound. */
 	if (!(top > 0x1p-500) || !(w > 0x1p-500) || (!log && top <= floor) || !isfinite(constant)) {
 		bpg_plane_constant(t, floor);
 		return;
@@ -261,34 +265,53 @@ static void plane_above(const struct group *s, bool log, struct bpg_range p, str
 
 	double at = t->bias;
 	for (int n = 0; n < t->n; n++)
-		at += t->coef[n] * middle(s, (t->index[n] - s->first) / s->inner);
+		at += t->coef[n] * point(s, (t->index[n] - s->first) / s->inner);
 	if (!(at < p.u))
 		bpg_plane_constant(t, p.u);
+}
+
+/* Plane i on both sides, tangent where `part` says; null: not asked. */
+static void planes_at(const struct bpg_node *v, const double *l, const double *u, int64_t i, double part, struct bpg_terms *lower,
+                      struct bpg_terms *upper)
+{
+	const struct softmax *g = v->attr;
+	struct group s = { .count = g->count, .inner = g->inner, .part = part };
+	struct bpg_range p = range_of(v, l, u, i);
+	s.first = group_of(g, i, &s.k);
+	s.l = l + s.first;
+	s.u = u + s.first;
+	s.slope = malloc((size_t)(2 * s.count + 1) * sizeof *s.slope);
+	if (!s.slope) {
+		(lower ? lower : upper)->failed = true;
+		return;
+	}
+	s.prob = s.slope + s.count;
+	bool tame = group_set(&s);
+	if (lower && tame)
+		plane_below(&s, g->log, p.l, lower);
+	else if (lower)
+		bpg_plane_constant(lower, p.l);
+	if (upper && tame)
+		plane_above(&s, g->log, p, upper);
+	else if (upper)
+		bpg_plane_constant(upper, p.u);
+	free(s.slope);
 }
 
 static void softmax_planes(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i,
                            struct bpg_terms *lower, struct bpg_terms *upper)
 {
-	const struct softmax *g = v->attr;
-	struct group s = { .count = g->count, .inner = g->inner };
-	struct bpg_range p = range_of(v, l[0], u[0], i);
-	s.first = group_of(g, i, &s.k);
-	s.l = l[0] + s.first;
-	s.u = u[0] + s.first;
-	s.slope = malloc((size_t)(2 * s.count + 1) * sizeof *s.slope);
-	if (!s.slope) {
-		lower->failed = true;
-		return;
-	}
-	s.prob = s.slope + s.count;
-	if (group_set(&s)) {
-		plane_below(&s, g->log, p.l, lower);
-		plane_above(&s, g->log, p, upper);
-	} else {
-		bpg_plane_constant(lower, p.l);
-		bpg_plane_constant(upper, p.u);
-	}
-	free(s.slope);
+	planes_at(v, l[0], u[0], i, 0.5, lower, upper);
+}
+
+static bool softmax_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+                           struct bpg_terms *t)
+{
+	static const double part[] = { 0.25, 0.75 };
+	if (which >= (int)BPG_LEN(part))
+		return false;
+	planes_at(v, l[0], u[0], i, part[which], side ? NULL : t, side ? t : NULL);
+	return true;
 }
 
 static void softmax_sample(struct bpg_rng *rng, struct bpg_sample *s)
@@ -305,4 +328,5 @@ static void softmax_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(softmax, .ops = "Softmax LogSoftmax", .traits = BPG_NEEDS_SMOOTH, .import = softmax_import,
                   .eval = softmax_eval, .interval = softmax_interval, .gradient = softmax_gradient, .planes = softmax_planes,
+                  .others = softmax_others,
                   .sample = softmax_sample);

@@ -79,6 +79,21 @@ static void truncate_planes(const struct bpg_node *v, const double *const *l, co
 	}
 }
 
+/* The line where the plane is a constant, and the constant where it is the line. */
+static bool truncate_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+			    struct bpg_terms *t)
+{
+	struct bpg_range x = bpg_range_of(v, l, u, 0, i), r = range_of(v, l, u, i);
+	if (*(const int64_t *)v->attr == BOOL || which > 1)
+		return false;
+	bpg_plane_constant(t, side ? r.u : r.l);
+	if (which == 0) {
+		bpg_terms_add(t, 0, i, 1, 0);
+		t->bias = side ? (x.l >= 0 ? 0 : 1) : x.u <= 0 ? 0 : -1;
+	}
+	return isfinite(r.l) && isfinite(r.u);
+}
+
 static void truncate_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	static const int64_t to[] = { INT32, INT64, BOOL, INT8 };
@@ -89,4 +104,5 @@ static void truncate_sample(struct bpg_rng *rng, struct bpg_sample *s)
 
 BPG_GENERAL_LAYER(truncate, .ops = "Cast", .traits = BPG_NEEDS_SMOOTH, .import = truncate_import, .eval = truncate_eval,
                   .interval = truncate_interval, .gradient = truncate_gradient, .planes = truncate_planes,
+                  .others = truncate_others,
                   .sample = truncate_sample);

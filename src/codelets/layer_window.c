@@ -124,6 +124,13 @@ static void window_planes(const struct bpg_node *v, const double *const *l, cons
 	bpg_peak_above(&p, upper);
 }
 
+static bool window_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+			  struct bpg_terms *t)
+{
+	struct bpg_peak p;
+	return collect(v, l, u, i, side == 0, &p) && bpg_peak_other(&p, side, which, t);
+}
+
 static void window_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[3], one = 1;
@@ -144,4 +151,5 @@ static void window_sample(struct bpg_rng *rng, struct bpg_sample *s)
 }
 
 BPG_GENERAL_LAYER(window, .ops = "Slice", .traits = BPG_NEEDS_SMOOTH, .import = window_import, .eval = window_eval,
-                  .interval = window_interval, .gradient = window_gradient, .planes = window_planes, .sample = window_sample);
+                  .interval = window_interval, .gradient = window_gradient, .planes = window_planes,
+                  .others = window_others, .sample = window_sample);

@@ -10,6 +10,9 @@
 
 enum { BPG_BELOW = -1, BPG_ABOVE = 1 };
 
+/* From the sides of `others`, 0 and 1. */
+static inline int bpg_plane_side(int side) { return side ? BPG_ABOVE : BPG_BELOW; }
+
 /* Adds a number that lies between lo and up. */
 static inline void bpg_plane_bias(struct bpg_terms *t, int side, double lo, double up)
 {

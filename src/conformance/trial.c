@@ -159,10 +159,10 @@ enum bpg_status bpg_trial_open(struct bpg_trial *t, struct bpg_ctx *ctx, const s
 
 void bpg_trial_close(struct bpg_trial *t)
 {
-	struct bpg_terms *const all[] = { t->row, t->side[0], t->side[1] };
-	for (size_t k = 0; k < BPG_LEN(all); k++)
-		for (int64_t i = 0; all[k] && i < t->n; i++)
-			bpg_terms_fini(&all[k][i]);
+	for (int64_t i = 0; t->row && i < t->n; i++)
+		bpg_terms_fini(&t->row[i]);
+	for (int64_t k = 0; k < t->planes; k++)
+		bpg_terms_fini(&t->plane[k].terms);
 	bpg_arena_free(t->arena);
 }
 

@@ -20,7 +20,15 @@ struct bpg_trial {
 	double *x[BPG_TRIAL_OPERANDS]; /* a point; constants too */
 	double *lo, *up;          /* interval of the box */
 	struct bpg_terms *row;    /* LINEAR: [n] */
-	struct bpg_terms *side[2]; /* GENERAL: [n] planes below and above, over the box */
+	struct bpg_trial_plane *plane; /* GENERAL: planes below and above each output over the box, the other ones too */
+	int64_t planes;
+};
+
+/* side 1: a plane below output i, -1: above. which: -1, or the number of the other plane. */
+struct bpg_trial_plane {
+	int64_t i;
+	int side, which;
+	struct bpg_terms terms;
 };
 
 /* Draws, imports, and takes the interval of a box. bpg_trial_close also after a failure. */
@@ -69,7 +77,7 @@ enum bpg_status bpg_keeps_gradient(struct bpg_trial *t);   /* against difference
 enum bpg_status bpg_keeps_dense(struct bpg_trial *t);      /* LINEAR: the matrix, */
 enum bpg_status bpg_keeps_conv(struct bpg_trial *t);       /* the convolution */
 enum bpg_status bpg_keeps_ways(struct bpg_trial *t);       /* and every way to an interval are the rows */
-enum bpg_status bpg_keeps_planes(struct bpg_trial *t);     /* GENERAL: below and above, at points and over sub-boxes */
+enum bpg_status bpg_keeps_planes(struct bpg_trial *t);     /* GENERAL: below and above, at points and over sub-boxes, the other ones too */
 enum bpg_status bpg_keeps_lines(struct bpg_trial *t);      /* UNARY: the same, with the worst point searched */
 enum bpg_status bpg_keeps_extremes(struct bpg_trial *t);   /* UNARY: ends at kinks, huge, tiny, equal, infinite */
 enum bpg_status bpg_keeps_slopes(struct bpg_trial *t);     /* UNARY: stated derivatives of slopes against differences */

@@ -81,6 +81,17 @@ static void larger_planes(const struct bpg_node *v, const double *const *l, cons
 		upper->bias = larger(u[0][i], u[1][i]);
 }
 
+/* Below, the other one. */
+static bool larger_others(const struct bpg_node *v, const double *const *l, const double *const *u, int64_t i, int side, int which,
+                          struct bpg_terms *t)
+{
+	(void)v;
+	if (side == 1 || which > 0)
+		return false;
+	bpg_terms_add(t, l[0][i] + u[0][i] >= l[1][i] + u[1][i], i, 1, 0);
+	return true;
+}
+
 static void larger_sample(struct bpg_rng *rng, struct bpg_sample *s)
 {
 	int64_t dim[2] = { 1 + bpg_rng_below(rng, 3), 1 + bpg_rng_below(rng, 5) };
@@ -91,6 +102,6 @@ static void larger_sample(struct bpg_rng *rng, struct bpg_sample *s)
 static BPG_GENERAL_LAYER(larger, .ops = "org.example::Larger", .traits = BPG_PIECEWISE | BPG_NEEDS_SMOOTH, .import =
                          larger_import,
                          .eval = larger_eval, .interval = larger_interval, .gradient = larger_gradient, .planes = larger_planes,
-                         .sample = larger_sample);
+                         .others = larger_others, .sample = larger_sample);
 
 BPG_LAYER_PLUGIN("other families", &bpg_layer_line, &bpg_layer_larger);
