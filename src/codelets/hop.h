@@ -71,6 +71,15 @@ static inline int64_t bpg_columns_column(const struct bpg_columns *k, const stru
 	return ((y - w->lo[0]) * (w->up[1] - w->lo[1]) + (x - w->lo[1])) * k->channels + c;
 }
 
+/* Canonical position of column j of a tile. */
+static inline int64_t bpg_columns_at(const struct bpg_columns *k, const struct bpg_window *w, int64_t j)
+{
+	if (!k->grid)
+		return j;
+	int64_t width = w->up[1] - w->lo[1], at = j / k->channels;
+	return ((w->lo[0] + at / width) * k->size[1] + w->lo[1] + at % width) * k->channels + j % k->channels;
+}
+
 /* Number of places. */
 static inline int64_t bpg_columns_places(const struct bpg_columns *k)
 {
@@ -113,6 +122,7 @@ struct bpg_sparse {
 	int32_t most_fan;         /* most terms that meet in one input element */
 	bool unit;                /* all coefficients are 1 or -1 */
 	double *bias;             /* planes only: [rows], outward */
+	int64_t *of;              /* other planes only: those of element i are the rows of[i] .. of[i+1]-1 */
 };
 
 /* ---- hops ---- */
@@ -131,9 +141,20 @@ struct bpg_hop {
 	bool inexact;             /* DENSE: coefficients as held differ from the true ones by a relative u32 */
 	struct bpg_sparse *terms; /* ELEMENT, TERMS */
 	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final */
+	struct bpg_sparse *other[2]; /* planes as valid as lower (0), upper (1), for rows that choose weights; null: not asked */
 	int block;                /* DENSE, CONV: products summed from zero, then added; at most BPG_BLOCK */
 	double gamma32, gamma64;  /* rounding of one application, relative to GROSS */
 	double under;             /* slack of one application by underflow: (terms) * 2^-149 * sum of radii */
 };
+
+/* PLANES: most terms that meet in one input element. */
+static inline double bpg_planes_fan(const struct bpg_hop *h)
+{
+	double fan = (double)h->lower->most_fan + (double)h->upper->most_fan;
+
+	for (int side = 0; side < 2; side++)
+		fan += h->other[side] ? h->other[side]->most_fan : 0;
+	return fan;
+}
 
 #endif

@@ -43,6 +43,14 @@ static struct range range_of(const struct bpg_arg_alpha *a, const double *x, int
 	return r;
 }
 
+/* A float of the range near x: past an end by no more than rounding, a line may be much worse. */
+static float within(double x, const struct range *r)
+{
+	float f = (float)(x < r->least ? r->least : x > r->most ? r->most : x);
+
+	return f < r->least ? nextafterf(f, INFINITY) : f > r->most ? nextafterf(f, -INFINITY) : f;
+}
+
 void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_alpha *a = arg;
@@ -55,9 +63,11 @@ void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *ar
 	(void)rt;
 	for (int side = 0; side < sides; side++)
 		for (int64_t j = 0; j < a->at.count; j++) {
-			double start = a->free ? slope[a->at.place[j]] : range_of(a, buffer[1], bpg_columns_element(k, a->at.place[j]), side).start;
+			struct range r = { 0, 1, slope[a->at.place[j]] };
+			if (!a->free)
+				r = range_of(a, buffer[1], bpg_columns_element(k, a->at.place[j]), side);
 			for (int q = 0; q < a->tile.strips; q++)
-				LANES_DO alpha[side * n + (q * a->at.count + j) * BPG_LANES + e] = (float)start;
+				LANES_DO alpha[side * n + (q * a->at.count + j) * BPG_LANES + e] = within(r.start, &r);
 		}
 	memset(buffer[3], 0, (size_t)(2 * sides * n) * sizeof(float));
 }
@@ -131,15 +141,13 @@ static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const 
 		float *al = alpha + side * n + e, *m = moments + 2 * side * n + e, *v = m + n;
 
 		if (r[side].most > r[side].least && kept[e] != 0) {
-			/* Adam's rate is made for parameters in [0,1]: the step is one of the place within the range. As a float the
-			 * parameter may lie a little outside of it. */
-			double width = r[side].most - r[side].least, here = BPG_MAX(r[side].least, BPG_MIN((double)*al, r[side].most));
-			double g = width * kept[e] * line_derivative(a, l, u, side, here, z[e] + c, &r[side]);
+			/* Adam's rate is made for parameters in [0,1]: the step is one of the place within the range. */
+			double width = r[side].most - r[side].least, g = width * kept[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
 			double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
-			double to = here + width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
+			double to = *al + width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
 			*m = (float)mm;
 			*v = (float)vv;
-			*al = (float)(to < r[side].least ? r[side].least : to > r[side].most ? r[side].most : to);
+			*al = within(to, &r[side]);
 		}
 		z[e] = kept[n + e] * z[e] + kept[2 * n + e];
 	}
@@ -395,60 +403,6 @@ void bpg_task_forward_map(struct bpg_rt *rt, void *const *buffer, const void *ar
 				LANES_DO sum[e] += w * x[e];
 			}
 			LANES_DO z[e] = sum[e];
-		}
-	}
-}
-
-/* What plane b of element i is at the reference values, less the node's own. */
-static double plane_at(const struct bpg_hop *h, int b, int64_t i, void *const *bounds, const double *own)
-{
-	const struct bpg_sparse *s = b ? h->upper : h->lower;
-	double at = s->bias[i] - own[BPG_CENTRE * h->out->n + i];
-
-	for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
-		int in = 0;
-		while (h->operand[in] != s->operand[t])
-			in++;
-		at += s->coef[t] * ((const double *)bounds[in])[BPG_CENTRE * h->in[in]->n + s->index[t]];
-	}
-	return at;
-}
-
-void bpg_task_forward_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
-{
-	const struct bpg_arg_forward *a = arg;
-	const struct bpg_hop *h = a->hop;
-	const struct bpg_columns *k = h->out, *d = h->in[a->k];
-	int64_t oc = bpg_columns_in(k, &a->to.window), ic = bpg_columns_in(d, &a->from.window);
-	const float *in = buffer[2 + h->nin];
-	float *out = buffer[3 + h->nin];
-
-	(void)rt;
-	for (int64_t c = 0; c < oc; c++) {
-		int64_t run, i = bpg_columns_element(k, place_of(k, &a->to.window, c, &run));
-		double at[2] = { a->first ? plane_at(h, 0, i, buffer + 1, buffer[0]) : 0, a->first ? plane_at(h, 1, i, buffer + 1, buffer[0]) : 0 };
-
-		for (int q = 0; q < a->from.strips; q++) {
-			float *z = out + (q * oc + c) * BPG_LANES, sum[2][BPG_LANES];
-			int64_t own = (q * oc + c) * BPG_LANES;
-
-			for (int b = 0; b < 2; b++) {
-				const struct bpg_sparse *s = b ? h->upper : h->lower;
-				LANES_DO sum[b][e] = a->first ? (float)at[b] : z[e];
-				for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
-					if (s->operand[t] != h->operand[a->k])
-						continue;
-					int64_t j = bpg_columns_column(d, &a->from.window, bpg_columns_place(d, s->index[t]));
-					if (j < 0)
-						continue;
-					const float *x = in + (q * ic + j) * BPG_LANES, w = s->coef[t];
-					LANES_DO sum[b][e] += w * x[e];
-				}
-			}
-			LANES_DO {
-				double v = a->to.wide ? ((const double *)buffer[1 + h->nin])[own + e] : (double)((const float *)buffer[1 + h->nin])[own + e];
-				z[e] = v >= 0 ? sum[0][e] : sum[1][e];
-			}
 		}
 	}
 }

@@ -61,8 +61,22 @@ bpg_task_fn bpg_task_forward_conv;
 bpg_task_fn bpg_task_pack_conv_forward;
 /* Linear terms. buffers: point in (read), point out (write / rw). */
 bpg_task_fn bpg_task_forward_map;
-/* Planes, chosen by the sign of the coefficients. buffers: bounds of v, bounds of each input (read), tile over v (read), point
- * over input k (read), point out (write / rw). */
+
+/* ---- planes: weights for the other planes of an element (bpg_others_in), [strips][others][16], at least 0 and on a side of an
+ * element no more than 1 together; what they leave is the weight of the plane that plain CROWN takes ---- */
+
+struct bpg_arg_weights {
+	const struct bpg_hop *hop;
+	struct bpg_view_tile tile; /* coefficients over the output */
+	int64_t others;           /* of its columns; 0: no weights */
+	double rate, bias1, bias2; /* as in bpg_arg_alpha */
+	struct bpg_window in[];   /* [nin] of the points */
+};
+/* Weights and moments 0. buffers: weights, moments (write). */
+bpg_task_fn bpg_task_weights_start;
+/* Points over all inputs to the point over the output, by the planes that the signs of the coefficients choose and the weights;
+ * then these have their step. buffers: bounds of v, bounds of each input, tile over v, point over each input (read), point out
+ * (write), [weights, moments (rw)]. */
 bpg_task_fn bpg_task_forward_planes;
 
 #endif

@@ -163,12 +163,16 @@ struct bpg_arg_map {
 };
 bpg_task_fn bpg_task_map;
 /* The same for planes: buffers: bounds of v, bounds of each input (read), tile over v (read), state (rw), tile over input k
- * (write). The state is charged when k == 0. */
+ * (write), with `chosen` also the weights of each row for the other planes (read). The state is charged when k == 0. */
 struct bpg_arg_map_planes {
 	struct bpg_arg_map map;
-	bool slack;
+	bool slack, chosen;
 };
 bpg_task_fn bpg_task_map_planes;
+/* Other planes of element i on a side (0 below, 1 above), and of all columns of a tile: the order of weights is column by
+ * column, first those below. */
+int bpg_others_of(const struct bpg_hop *h, int side, int64_t i);
+int64_t bpg_others_in(const struct bpg_hop *h, const struct bpg_window *w);
 
 /* reduce: to += from, columns matched by element. buffers: bounds of the node (read), from (read), to (rw), state (rw). */
 struct bpg_arg_add {

@@ -159,25 +159,27 @@ enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Sparse planes live outside handles (their size is known only afterwards); the planes handle stands for them. */
 struct arg_sparse {
 	struct bpg_hop *hop;
+	bool others;
 };
 
 static void task_sparse_planes(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
-	struct bpg_hop *h = ((const struct arg_sparse *)arg)->hop;
+	const struct arg_sparse *a = arg;
+	struct bpg_hop *h = a->hop;
 	const double **l = calloc((size_t)(2 * h->v->nin + 1), sizeof *l), **u = l + h->v->nin;
 
 	for (int k = 0; l && k < h->nin; k++) {
 		l[h->operand[k]] = (const double *)buffer[k] + BPG_LOWER * h->in[k]->n;
 		u[h->operand[k]] = (const double *)buffer[k] + BPG_UPPER * h->in[k]->n;
 	}
-	if (!l || !bpg_sparse_planes(h->v, l, u, &h->lower, &h->upper))
+	if (!l || !bpg_sparse_planes(h->v, l, u, &h->lower, &h->upper) || (a->others && !bpg_sparse_others(h->v, l, u, h->lower, h->upper, h->other)))
 		bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short for its planes", h->v->name, h->v->op);
 	free(l);
 }
 
 static enum bpg_status lower_sparse_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
-	struct arg_sparse a = { &v->hop };
+	struct arg_sparse a = { &v->hop, m->options.iterations > 0 };
 	struct bpg_tensor **t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *t);
 	enum bpg_access *mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
 	enum bpg_status st = BPG_OK;
@@ -307,7 +309,7 @@ static void set_under(struct bpg_model *m, struct bpg_model_node *v)
 	else if (v->hop.terms)
 		terms = 2.0 * v->hop.terms->most_fan + 2;
 	else if (v->hop.lower)
-		terms = 2.0 * (v->hop.lower->most_fan + v->hop.upper->most_fan) + 4;
+		terms = 2 * bpg_planes_fan(&v->hop) + 4;
 	v->hop.under = m->options.slack ? terms * 0x1p-149 * sum * (1 + 0x1p-20) : 0;
 }
 
@@ -467,9 +469,9 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
 	int nin = v->hop.nin;
-	struct bpg_arg_map_planes a = { { &v->hop, p->k, view(x, p->from), view(x, p->to) }, m->options.slack };
-	struct bpg_tensor **b = bpg_calloc((size_t)nin + 5, sizeof *b);
-	enum bpg_access *mode = bpg_calloc((size_t)nin + 5, sizeof *mode);
+	struct bpg_arg_map_planes a = { { &v->hop, p->k, view(x, p->from), view(x, p->to) }, m->options.slack, p->extra[0] >= 0 };
+	struct bpg_tensor **b = bpg_calloc((size_t)nin + 6, sizeof *b);
+	enum bpg_access *mode = bpg_calloc((size_t)nin + 6, sizeof *mode);
 	enum bpg_status st = BPG_ENOMEM;
 	int n = 0;
 
@@ -480,6 +482,8 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 		mode[n] = BPG_READ, b[n++] = x->buffer[p->from];
 		mode[n] = BPG_READ_WRITE, b[n++] = state;
 		mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
+		if (a.chosen)
+			mode[n] = BPG_READ, b[n++] = x->buffer[p->extra[0]];
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 		st = submit(m, BPG_TASK_RELAX, bpg_task_map_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
@@ -562,26 +566,52 @@ static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *
 		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
-	if (v->hop.kind != BPG_HOP_PLANES) {
-		struct bpg_tensor *b[] = { from, to };
-		enum bpg_access mode[] = { BPG_READ, out };
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, 2, b, mode, p->priority, p->node, p->tile, 0);
-	}
+	struct bpg_tensor *b[] = { from, to };
+	enum bpg_access mode[] = { BPG_READ, out };
+	return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, 2, b, mode, p->priority, p->node, p->tile, 0);
+}
+
+/* Through planes, all operands at once; the weights of the rows start, or have their step. */
+static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *p)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
 	int nin = v->hop.nin, n = 0;
-	struct bpg_tensor **b = bpg_calloc((size_t)nin + 5, sizeof *b);
-	enum bpg_access *mode = bpg_calloc((size_t)nin + 5, sizeof *mode);
-	enum bpg_status st = BPG_ENOMEM;
-	a.to.wide = x->s->tile[p->tile].wide; /* the coefficients' type */
-	if (b && mode) {
+	size_t bytes = sizeof(struct bpg_arg_weights) + (size_t)nin * sizeof(struct bpg_window);
+	struct bpg_arg_weights *a = bpg_calloc(1, bytes);
+	struct bpg_tensor **b = bpg_calloc(2 * (size_t)nin + 6, sizeof *b);
+	enum bpg_access *mode = bpg_calloc(2 * (size_t)nin + 6, sizeof *mode);
+	enum bpg_status st = a && b && mode ? BPG_OK : bpg_nomem(x->ctx, "a task");
+	bool start = p->kind == BPG_STEP_ALPHA_START;
+
+	for (int i = 0; !st && i < 2 && p->extra[i] >= 0; i++)
+		st = need(x, p->extra[i]);
+	if (st)
+		goto out;
+	*a = (struct bpg_arg_weights){ .hop = &v->hop, .others = p->extra[0] >= 0 ? x->w->buffer[p->extra[0]].at.count : 0,
+		                       .rate = m->options.rate * pow(m->options.decay, p->k), .bias1 = 1 / (1 - pow(0.9, p->k + 1)),
+		                       .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
+	a->tile = view(x, start ? p->extra[0] : p->from);
+	if (!start) {
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
 		for (int k = 0; k < nin; k++)
 			mode[n] = BPG_READ, b[n++] = m->node[v->src[k]].bounds_t;
-		mode[n] = BPG_READ, b[n++] = x->buffer[p->extra[0]];
-		mode[n] = BPG_READ, b[n++] = from;
-		mode[n] = out, b[n++] = to;
-		mode[n] = BPG_READ, b[n++] = v->planes_t;
-		st = submit(m, BPG_TASK_ADJOINT, bpg_task_forward_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
+		mode[n] = BPG_READ, b[n++] = x->buffer[p->from];
+		for (int k = 0; k < nin; k++) {
+			int point = x->w->point[p->extra[2] + k];
+			a->in[k] = x->w->buffer[point].window;
+			mode[n] = BPG_READ, b[n++] = x->buffer[point];
+		}
+		mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
 	}
+	for (int i = 0; i < 2 && p->extra[i] >= 0; i++)
+		mode[n] = start ? BPG_WRITE : BPG_READ_WRITE, b[n++] = x->buffer[p->extra[i]];
+	if (!start)
+		mode[n] = BPG_READ, b[n++] = v->planes_t;
+	st = submit(m, start ? BPG_TASK_STEP : BPG_TASK_ADJOINT, start ? bpg_task_weights_start : bpg_task_forward_planes, a, bytes, n, b, mode, p->priority,
+	            p->node, p->tile, 0);
+out:
+	free(a);
 	free(b);
 	free(mode);
 	return st;
@@ -664,9 +694,9 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:
 	case BPG_STEP_ALPHA_STEP:
-		return lower_alpha(x, p, state);
+		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p) : lower_alpha(x, p, state);
 	case BPG_STEP_FORWARD:
-		return lower_forward(x, p);
+		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p) : lower_forward(x, p);
 	case BPG_STEP_CORNER: {
 		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, to };

@@ -292,6 +292,8 @@ void bpg_model_free(struct bpg_model *m)
 		bpg_sparse_free(v->hop.terms);
 		bpg_sparse_free(v->hop.lower);
 		bpg_sparse_free(v->hop.upper);
+		bpg_sparse_free(v->hop.other[0]);
+		bpg_sparse_free(v->hop.other[1]);
 		free(v->bounds);
 	}
 	bpg_arena_free(m->arena);

@@ -72,7 +72,7 @@ static struct bpg_window whole(const struct bpg_columns *k)
 	return (struct bpg_window){ { 0, 0 }, { k->size[0], k->size[1] } };
 }
 
-/* Window of inputs that terms of the columns in `w` touch. */
+/* Window of inputs that terms of the columns in `w` touch; with s->of those of all their rows. */
 static struct bpg_window terms_window(const struct bpg_hop *h, int k, const struct bpg_sparse *s, const struct bpg_window *w)
 {
 	const struct bpg_columns *o = h->out, *in = h->in[k];
@@ -84,7 +84,8 @@ static struct bpg_window terms_window(const struct bpg_hop *h, int k, const stru
 		for (int32_t x = w->lo[1]; x < w->up[1]; x++)
 			for (int32_t c = 0; c < o->channels; c++) {
 				int64_t i = bpg_columns_element(o, ((int64_t)y * o->size[1] + x) * o->channels + c);
-				for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+				int64_t end = s->first[s->of ? s->of[i + 1] : i + 1];
+				for (int64_t t = s->first[s->of ? s->of[i] : i]; t < end; t++) {
 					if (s->operand[t] != h->operand[k])
 						continue;
 					int64_t at = bpg_columns_place(in, s->index[t]) / in->channels;
@@ -139,6 +140,11 @@ static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, c
 				struct bpg_window up = terms_window(&v->hop, k, v->hop.upper, w);
 				r = terms_window(&v->hop, k, v->hop.lower, w);
 				widen(&r, &up);
+				for (int side = 0; s->iterations && side < 2; side++)
+					if (v->hop.other[side]) {
+						struct bpg_window more = terms_window(&v->hop, k, v->hop.other[side], w);
+						widen(&r, &more);
+					}
 			} else
 				r = whole(in);
 			widen(x, &r);
@@ -146,12 +152,14 @@ static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, c
 	}
 }
 
-/* Passes of the optimiser: as asked, where the walk meets a slope to choose. */
+/* Passes of the optimiser: as asked, where the walk meets a slope or a plane to choose. */
 static int choices(const struct bpg_model *m, const struct bpg_stage *s)
 {
 	for (int i = 0; m->options.iterations && i < s->cone; i++) {
 		const struct bpg_model_node *v = &m->node[s->visit[i]];
-		if (v->hop.kind == BPG_HOP_UNARY && v->hop.v->layer->unary->alpha_range && !bpg_stage_ends(m, s, v->id))
+		bool slopes = v->hop.kind == BPG_HOP_UNARY && v->hop.v->layer->unary->alpha_range;
+		bool planes = (v->hop.other[0] && v->hop.other[0]->rows) || (v->hop.other[1] && v->hop.other[1]->rows);
+		if ((slopes || planes) && !bpg_stage_ends(m, s, v->id))
 			return m->options.iterations;
 	}
 	return 0;
@@ -605,7 +613,7 @@ static void visit(struct writer *x, int tile, int id)
 	if (h->kind == BPG_HOP_PLANES) {
 		for (int k = 0; k < h->nin; k++) {
 			int to = bpg_plan_buffer(x, tile, v->src[k]);
-			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0, { 0 } });
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0, { bpg_alpha_weights(x, tile, id), -1, -1 } });
 			deliver(x, tile, v->src[k], to);
 		}
 		bpg_alpha_keep(x, tile, id, b);
@@ -687,7 +695,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
 	size_t cells = (size_t)count * (size_t)m->nodes;
 
-	w->steps = w->buffers = 0;
+	w->steps = w->buffers = w->points = 0;
 	free(w->most_bytes);
 	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
 	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
@@ -723,6 +731,7 @@ void bpg_wave_fini(struct bpg_wave *w)
 	free(w->most_bytes);
 	free(w->step);
 	free(w->buffer);
+	free(w->point);
 	memset(w, 0, sizeof *w);
 }
 

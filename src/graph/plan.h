@@ -18,18 +18,20 @@ enum bpg_step_kind {
 	BPG_STEP_CONV,            /* from -> to; k: with the toll; extra[0]: unary node whose relaxation comes first, -1: none, and
 	                             extra[1]: the buffer that is added before */
 	BPG_STEP_MAP,             /* from -> to, operand k */
-	BPG_STEP_PLANES,          /* the same for planes */
+	BPG_STEP_PLANES,          /* the same for planes; extra[0]: weights of the other planes, -1: none */
 	BPG_STEP_ADD,             /* to += from */
 	BPG_STEP_COPY,            /* from -> to */
 	BPG_STEP_CONCRETIZE,
 	BPG_STEP_FINISH,
 	BPG_STEP_FREE,            /* from is not needed any more */
-	/* alpha-CROWN: extra[] are the slopes, their moments, the coefficients kept */
-	BPG_STEP_ALPHA_START,     /* slopes as the layer chooses them */
+	/* alpha-CROWN: extra[] are the slopes (or weights of planes, -1: none), their moments, the coefficients kept */
+	BPG_STEP_ALPHA_START,     /* slopes as the layer chooses them, weights 0 */
 	BPG_STEP_ALPHA_RELAX,     /* in place on from, with the slopes */
 	BPG_STEP_ALPHA_STEP,      /* the point in from meets the node: a step of Adam; k: which; the point goes on */
 	BPG_STEP_CORNER,          /* from: coefficients over an input -> to: where the bound is attained */
-	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel, extra[0]: coefficients (planes) */
+	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel. Planes: the points over all operands,
+	                             with the coefficients in from; extra[2]: where they are listed; a step of Adam for the
+	                             weights; k: which */
 };
 
 struct bpg_step {
@@ -80,9 +82,10 @@ struct bpg_stage {
 };
 
 struct bpg_wave {
-	int64_t steps, step_room, buffers, buffer_room;
+	int64_t steps, step_room, buffers, buffer_room, points, point_room;
 	struct bpg_step *step;
 	struct bpg_buffer *buffer;
+	int *point;               /* lists of points over the inputs of a node: buffers */
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
 };
 

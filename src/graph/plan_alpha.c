@@ -9,7 +9,7 @@
 
 /* Of one tile at one node; -1: none. */
 struct slot {
-	int alpha, moments, kept; /* UNARY with columns that have two planes */
+	int alpha, moments, kept; /* UNARY with columns that have two planes; weights of other planes: none kept */
 	int rows;                 /* coefficients kept whole: inputs, sparse planes */
 	int point, readers;       /* forward chain */
 	struct bpg_alpha_columns at;
@@ -24,15 +24,7 @@ struct alpha_plan {
 
 static bool has_choices(const struct bpg_hop *h)
 {
-	return h->kind == BPG_HOP_UNARY;
-}
-
-static int64_t place_of(const struct bpg_columns *k, const struct bpg_window *w, int64_t column)
-{
-	if (!k->grid)
-		return column;
-	int64_t width = w->up[1] - w->lo[1], p = column / k->channels;
-	return ((w->lo[0] + p / width) * k->size[1] + w->lo[1] + p % width) * k->channels + column % k->channels;
+	return h->kind == BPG_HOP_UNARY || h->other[0] || h->other[1];
 }
 
 /* Columns of the tile with two planes at node v. LIST: the first ones, the same for all tiles. */
@@ -41,7 +33,7 @@ static bool find_columns(struct writer *x, const struct bpg_model_node *v, const
 	const struct bpg_columns *k = &v->columns;
 	int64_t columns = bpg_columns_in(k, w), n = 0, most = 0;
 	for (int64_t c = 0; c < columns; c++)
-		most += v->choice[place_of(k, w, c)] != 0;
+		most += v->choice[bpg_columns_at(k, w, c)] != 0;
 	int32_t *column = bpg_arena_alloc(x->s->arena, (size_t)most + 1, sizeof *column), *place = bpg_arena_alloc(x->s->arena, (size_t)most + 1, sizeof *place);
 
 	if (!column || !place) {
@@ -49,7 +41,7 @@ static bool find_columns(struct writer *x, const struct bpg_model_node *v, const
 		return false;
 	}
 	for (int64_t c = 0; c < columns; c++) {
-		int64_t at = place_of(k, w, c);
+		int64_t at = bpg_columns_at(k, w, c);
 		if (!v->choice[at])
 			continue;
 		column[n] = (int32_t)c;
@@ -103,6 +95,14 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 				continue;
 			struct slot *s = &SLOT(t, v->id);
 			const struct bpg_window *w = &x->window[(size_t)(t - x->first) * (size_t)m->nodes + (size_t)v->id];
+			if (v->hop.kind == BPG_HOP_PLANES) {
+				if (!(s->at.count = bpg_others_in(&v->hop, w)))
+					continue;
+				s->alpha = params(x, t, v->id, 1);
+				s->moments = params(x, t, v->id, 2);
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, -1 } });
+				continue;
+			}
 			if (!find_columns(x, v, w, s) || !s->at.count)
 				continue;
 			bool free_slope = v->hop.v->layer->traits & BPG_FREE_SLOPE;
@@ -122,7 +122,8 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
 			if (s->alpha >= 0) {
 				bpg_plan_free(x, t, v, s->alpha);
 				bpg_plan_free(x, t, v, s->moments);
-				bpg_plan_free(x, t, v, s->kept);
+				if (s->kept >= 0)
+					bpg_plan_free(x, t, v, s->kept);
 			}
 		}
 	if (a) {
@@ -140,6 +141,11 @@ bool bpg_alpha_relax(struct writer *x, int tile, int node, int buffer)
 	const struct slot *s = &SLOT(tile, node);
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_RELAX, node, tile, 0, 0, buffer, -1, 0, { s->alpha, s->moments, s->kept } });
 	return true;
+}
+
+int bpg_alpha_weights(const struct writer *x, int tile, int node)
+{
+	return x->alpha ? SLOT(tile, node).alpha : -1;
 }
 
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer)
@@ -180,6 +186,23 @@ static void served(struct writer *x, int tile, int node)
 	s->point = -1;
 }
 
+/* Where the points over the inputs of v are listed. */
+static int list_points(struct writer *x, int tile, const struct bpg_model_node *v)
+{
+	struct bpg_wave *w = x->w;
+	int first = (int)w->points;
+
+	if (x->st)
+		return -1;
+	if (!bpg_grow(&w->point, &w->point_room, w->points + v->hop.nin, sizeof *w->point)) {
+		x->st = bpg_nomem(x->ctx, "the points of a wave");
+		return -1;
+	}
+	for (int k = 0; k < v->hop.nin; k++)
+		w->point[w->points++] = SLOT(tile, v->src[k]).point;
+	return first;
+}
+
 static void forward_node(struct writer *x, int tile, int id, int pass)
 {
 	const struct bpg_model_node *v = &x->m->node[id];
@@ -213,10 +236,16 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 			in->readers = 0;
 		}
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_STEP, id, tile, 0, pass, s->point, -1, 0, { s->alpha, s->moments, s->kept } });
+	} else if (v->hop.kind == BPG_HOP_PLANES) {
+		int points = list_points(x, tile, v);
+		s->point = point(x, tile, id);
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, 0, pass, s->rows, s->point, 0, { s->alpha, s->moments, points } });
+		for (int k = 0; k < v->hop.nin; k++)
+			served(x, tile, v->src[k]);
 	} else if (v->hop.kind != BPG_HOP_DENSE) {
 		s->point = point(x, tile, id);
 		for (int k = 0; k < v->hop.nin; k++) {
-			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, 0, k, SLOT(tile, v->src[k]).point, s->point, 0, { s->rows, 0, 0 } });
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, 0, k, SLOT(tile, v->src[k]).point, s->point, 0, { 0 } });
 			served(x, tile, v->src[k]);
 		}
 	}

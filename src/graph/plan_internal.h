@@ -41,6 +41,8 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count);
 void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count);
 /* The relaxation of a unary node with its slopes; false: the node has none. */
 bool bpg_alpha_relax(struct writer *x, int tile, int node, int buffer);
+/* The weights for the other planes of a node; -1: it has none. */
+int bpg_alpha_weights(const struct writer *x, int tile, int node);
 /* Coefficients over an end of the walk, or over a node with sparse planes, that the forward chain will need. */
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer);
 /* The forward chain of all tiles, with a step of every slope. */

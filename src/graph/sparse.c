@@ -13,6 +13,7 @@ void bpg_sparse_free(struct bpg_sparse *s)
 	free(s->index);
 	free(s->coef);
 	free(s->bias);
+	free(s->of);
 	free(s);
 }
 
@@ -131,5 +132,68 @@ bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const d
 	}
 	*lower = s[0];
 	*upper = s[1];
+	return true;
+}
+
+/* The plane that t is, beside one of row i: another one that is worth a weight. */
+static bool is_other(const struct bpg_sparse *s, int64_t i, const struct bpg_terms *t)
+{
+	int64_t n = 0;
+	bool same = t->bias == s->bias[i];
+
+	for (int k = 0; k < t->n; k++) {
+		if (t->coef[k] == 0)
+			continue;
+		int64_t at = s->first[i] + n++;
+		same = same && at < s->first[i + 1] && s->operand[at] == t->input[k] && s->index[at] == t->index[k] && s->coef[at] == (float)t->coef[k];
+	}
+	return isfinite(t->bias) && !(same && n == s->first[i + 1] - s->first[i]);
+}
+
+/* Rows are added as they come. */
+static bool add_row(struct bpg_sparse *s, int64_t *rows_room, int64_t *room, const struct bpg_terms *t)
+{
+	int64_t more = *rows_room;
+
+	if (!bpg_grow(&s->first, &more, s->rows + 2, sizeof *s->first) || !bpg_grow(&s->bias, rows_room, s->rows + 2, sizeof *s->bias)
+	    || !append(s, room, t))
+		return false;
+	s->bias[s->rows] = t->bias;
+	s->first[++s->rows] = s->nonzeros;
+	return true;
+}
+
+static struct bpg_sparse *others_of(const struct bpg_node *v, const double *const *l, const double *const *u, const struct bpg_sparse *lower,
+                                    const struct bpg_sparse *upper, int side)
+{
+	struct bpg_sparse *s = sparse_new(0);
+	struct bpg_terms t;
+	int64_t rows_room = 0, room = 0;
+	bool ok = s && (s->of = bpg_calloc((size_t)v->out.n + 1, sizeof *s->of));
+
+	bpg_terms_init(&t);
+	for (int64_t i = 0; ok && i < v->out.n; i++) {
+		bool finite = isfinite(lower->bias[i]) && isfinite(upper->bias[i]);
+		for (int which = 0; ok && finite && which < BPG_OTHERS; which++) {
+			bpg_terms_reset(&t);
+			if (!v->layer->others(v, l, u, i, side, which, &t))
+				break;
+			ok = !t.failed && (!is_other(side ? upper : lower, i, &t) || add_row(s, &rows_room, &room, &t));
+		}
+		s->of[i + 1] = s->rows;
+	}
+	bpg_terms_fini(&t);
+	if (ok && count_fan(s, v))
+		return s;
+	bpg_sparse_free(s);
+	return NULL;
+}
+
+bool bpg_sparse_others(const struct bpg_node *v, const double *const *l, const double *const *u, const struct bpg_sparse *lower,
+                       const struct bpg_sparse *upper, struct bpg_sparse *other[2])
+{
+	for (int side = 0; v->layer->others && side < 2; side++)
+		if (!(other[side] = others_of(v, l, u, lower, upper, side)))
+			return false;
 	return true;
 }

@@ -9,6 +9,10 @@
 struct bpg_sparse *bpg_sparse_linear(const struct bpg_node *v);
 /* The planes of a GENERAL layer on boxes of its operands. False when memory is short. */
 bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const double *const *u, struct bpg_sparse **lower, struct bpg_sparse **upper);
+/* Its other planes, where there are finite ones beside those above: other[side] is null where the layer has none, and else has
+ * `of`. The same boxes, and the same failure. */
+bool bpg_sparse_others(const struct bpg_node *v, const double *const *l, const double *const *u, const struct bpg_sparse *lower,
+                       const struct bpg_sparse *upper, struct bpg_sparse *other[2]);
 void bpg_sparse_free(struct bpg_sparse *s);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "builder.h"
-#include "codelets/tasks.h"
+#include "codelets/task_alpha.h"
 #include "outcome.h"
 #include "require.h"
 #include "spec/region.h"
@@ -32,6 +32,7 @@ enum term {
 	SLOPE,                    /* rounding of coefficient times slope */
 	JOIN,                     /* rounding of a sum of two rows */
 	PLANES,                   /* rounding of products with sparse planes */
+	DEALT,                    /* what rounding leaves of a coefficient that is dealt out to several planes */
 	FINISH,                   /* rounding of the last sum */
 	OUTWARD,                  /* bounds stored one step outward */
 	LIBRARY,                  /* error of exp and tanh as computed */
@@ -73,9 +74,24 @@ WRAPPED(bpg_task_add)
 WRAPPED(bpg_task_map_planes)
 {
 	struct bpg_arg_map_planes a = *(const struct bpg_arg_map_planes *)arg;
+	double *radius = (double *)buffer[0] + BPG_RADIUS * a.map.hop->out->n, kept = radius[0];
 
 	a.slack = a.slack && without != PLANES;
+	if (without == DEALT) /* one element; its radius is needed for nothing else */
+		radius[0] = 0;
 	__real_bpg_task_map_planes(rt, buffer, &a);
+	radius[0] = kept;
+}
+
+static float weight;              /* where weights of other planes start */
+
+WRAPPED(bpg_task_weights_start)
+{
+	const struct bpg_arg_weights *a = arg;
+
+	__real_bpg_task_weights_start(rt, buffer, arg);
+	for (int64_t i = 0; i < a->tile.strips * a->others * BPG_LANES; i++)
+		((float *)buffer[0])[i] = weight;
 }
 
 WRAPPED(bpg_task_finish)
@@ -412,6 +428,26 @@ static void max_pool(void)
 	expect(a - 1.5, 2 * a - 1.5);
 }
 
+/* v max(x, y) - v w x for y = 0: with a small weight w of the plane x the coefficients of x cancel, the bound is that of the
+ * plane y, and what rounding has left of v takes the middle of the maximum with it. */
+static void dealt_weights(void)
+{
+	const struct build_window whole = { { 1, 2 }, { 1, 1 }, { 0 }, { 1, 1 } };
+	float v = 1.7f, part;
+
+	input(-1, 0.5), input(0, 0);
+	for (weight = 0x1p-10f;; v = nextafterf(v, 2)) { /* what is left is rounded down, by much */
+		part = v * weight;
+		if ((double)v - part - (float)(v - part) > 0.8 * 0x1p-24)
+			break;
+	}
+	int x = build_input(&s.b, 4, (int64_t[]){ 1, 1, 1, 2 });
+	int y = build_flatten(&s.b, build_pool(&s.b, "MaxPool", x, &whole, false)), both = build_concat(&s.b, y, build_flatten(&s.b, x), 1);
+	s.o.iterations = 1;
+	asked_by_relu(build_dense(&s.b, both, 1, (float[]){ v, -part, 0 }, (float[]){ 0 }));
+	expect(0, ((quad)v - part) / 2);
+}
+
 /* 1 + 1999 times 2^-54 over a box, 1 + 1999 times (2^-27)^2 over a ball. */
 static void last_sum(void)
 {
@@ -542,6 +578,7 @@ static const struct {
 	{ "slopes", slopes, SLOPE },
 	{ "joins", joins, JOIN },
 	{ "max pool", max_pool, PLANES },
+	{ "weights of planes", dealt_weights, DEALT },
 	{ "last sum", last_sum, FINISH },
 	{ "last sum of a ball", last_sum_of_a_ball, FINISH },
 	{ "stored bounds", stored_bounds, OUTWARD },
@@ -570,6 +607,7 @@ static void teardown(void)
 static void begin(void)
 {
 	memset(&s, 0, sizeof s);
+	weight = 0;
 	build_start(&s.b, 1);
 	s.node = -1;
 	s.o = outcome_options(BPG_METHOD_CROWN, false);

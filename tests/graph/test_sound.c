@@ -95,7 +95,8 @@ static void image_step(struct build *b)
 
 static void vector_step(struct build *b)
 {
-	static const char *const unary[] = { "Relu", "Relu", "Relu", "LeakyRelu", "Sigmoid", "Tanh" };
+	static const char *const unary[] = { "Relu", "Relu", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Softmax" };
+	static const char *const join[] = { "Add", "Sub", "Mul", "Max", "Min" };
 	int x = pick(b, 2), parts[2];
 	int64_t n;
 
@@ -110,7 +111,7 @@ static void vector_step(struct build *b)
 		build_unary(b, unary[build_below(b, (int)BPG_LEN(unary))], x);
 		return;
 	case 6:
-		build_join(b, build_below(b, 2) ? "Add" : "Sub", x, partner(b, x));
+		build_join(b, join[build_below(b, (int)BPG_LEN(join))], x, partner(b, x));
 		return;
 	case 7:
 		build_scale(b, build_below(b, 2) ? "Mul" : "Add", x, build_below(b, 2) ? 1 : n, NULL);

@@ -77,8 +77,17 @@ static void pool_net(struct build *b)
 	build_output(b, build_dense(b, build_flatten(b, x), 5, NULL, NULL));
 }
 
-enum { NETS = 5, WAYS = 4, HASHES = 2 * NETS * WAYS };
-static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball" };
+/* Layers with planes, whose rows have weights: a product of two, a maximum, a softmax. */
+static void plane_net(struct build *b)
+{
+	int x = build_dense(b, build_vector(b, 20), 40, NULL, NULL), y = build_unary(b, "Sigmoid", build_dense(b, x, 40, NULL, NULL));
+
+	y = build_dense(b, build_join(b, "Mul", build_join(b, "Max", x, y), y), 40, NULL, NULL);
+	build_output(b, build_dense(b, build_join(b, "Min", build_unary(b, "Softmax", y), x), 7, NULL, NULL));
+}
+
+enum { NETS = 6, WAYS = 4, HASHES = 2 * NETS * WAYS };
+static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball", "planes" };
 static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32", "alpha-crown, float32" };
 
 static void make(struct build *b, int net)
@@ -88,6 +97,8 @@ static void make(struct build *b, int net)
 		conv_net(b);
 	else if (net == 2)
 		pool_net(b);
+	else if (net == 5)
+		plane_net(b);
 	else
 		mlp(b, net == 3 ? "Sigmoid" : "Relu");
 }

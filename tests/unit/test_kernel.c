@@ -403,7 +403,7 @@ static struct bpg_sparse *draw_sparse(int64_t rows, int64_t ins, bool bias)
 
 static void sparse_free(struct bpg_sparse *s)
 {
-	free(s->first), free(s->operand), free(s->index), free(s->coef), free(s->bias), free(s);
+	free(s->first), free(s->operand), free(s->index), free(s->coef), free(s->bias), free(s->of), free(s);
 }
 
 /* The row's coefficient at element j of the operand mapped to; side: of the positive or of the negative part only. */
@@ -451,6 +451,86 @@ static void try_map(void)
 	sparse_free(terms), free(before), tile_fini(&to), tile_fini(&t), columns_fini(&in), columns_fini(&k);
 }
 
+/* Up to two other planes for each element. */
+static struct bpg_sparse *draw_others(int64_t elements, int64_t ins)
+{
+	int64_t *of = get(elements + 1, sizeof *of);
+
+	for (int64_t i = 0; i < elements; i++)
+		of[i + 1] = of[i] + below(3);
+	struct bpg_sparse *s = draw_sparse(of[elements], ins, true);
+	s->of = of;
+	return s;
+}
+
+/* A coefficient is dealt out by weights: each part passes by its own plane, the rest by that of all; what rounding left
+ * undealt is charged. */
+static void try_deal_planes(void)
+{
+	DRAW_TILE();
+	struct bpg_columns in;
+	struct tile to;
+	draw_columns(&in, false);
+	tile_init(&to, &in, whole(&in), t.view.strips, wide);
+	struct bpg_sparse *side[2] = { draw_sparse(k.n, in.n, true), draw_sparse(k.n, in.n, true) };
+	struct bpg_sparse *other[2] = { draw_others(k.n, in.n), draw_others(k.n, in.n) };
+	struct bpg_hop hop = { .kind = BPG_HOP_PLANES, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in, &in }, .operand = (int[]){ 1, 0 },
+		               .lower = side[0], .upper = side[1], .other = { other[0], other[1] } };
+	struct bpg_arg_map_planes a = { { &hop, 0, t.view, to.view }, true, true };
+	double *own = draw_fields(k.n), *field[2] = { draw_fields(in.n), draw_fields(in.n) };
+	int64_t others = bpg_others_in(&hop, &t.view.window), at = 0;
+	float *weight = get(t.rows * (others + 1), sizeof *weight);
+
+	for (int64_t n = 0; n < t.rows * others; n++) /* at most two on a side: together no more than 1 */
+		weight[n] = below(4) ? (float)uniform(0, 0.5) : 0.5f * (float)below(2);
+	bpg_task_map_planes(NULL, (void *[]){ own, field[0], field[1], t.data, t.state, to.data, weight, NULL }, &a);
+	long double *sum = get(t.rows * to.columns, sizeof *sum), *gross = get(t.rows * to.columns, sizeof *gross);
+	long double *p = get(t.rows, sizeof *p), *size = get(t.rows, sizeof *size);
+	for (int64_t c = 0; c < t.columns; c++) {
+		int64_t i = element_of(&t, c);
+		for (int s = 0, skip = 0; s < 2; skip += bpg_others_of(&hop, s, i), s++)
+			for (int64_t r = 0; r < t.rows; r++) {
+				double v = t.exact[r * t.columns + c];
+				long double left = 1, each = 0;
+				int n = bpg_others_of(&hop, s, i);
+				if ((v < 0) != s)
+					continue;
+				for (int o = n; o >= 0; o--) { /* the others, then the plane of all takes what they leave */
+					const struct bpg_sparse *y = o ? other[s] : side[s];
+					int64_t row = o ? other[s]->of[i] + o - 1 : i, place = (r / 16 * others + at + skip + o - 1) * 16 + r % 16;
+					long double w = o ? weight[place] : left, value = y->bias[row] - (long double)own[BPG_CENTRE * k.n + i];
+					left -= o ? w : 0;
+					for (int64_t q = y->first[row]; q < y->first[row + 1]; q++) {
+						value += (long double)y->coef[q] * field[y->operand[q] == 1 ? 0 : 1][BPG_CENTRE * in.n + y->index[q]];
+						int64_t column = y->operand[q] == 1 ? column_of(&to, y->index[q]) : -1;
+						if (column >= 0) {
+							sum[r * to.columns + column] += w * v * y->coef[q];
+							gross[r * to.columns + column] += fabsl(w * v * y->coef[q]);
+						}
+					}
+					each += w * value;
+				}
+				p[r] += v * each;
+				size[r] += 8 * fabsl(v);
+			}
+		at += bpg_others_of(&hop, 0, i) + bpg_others_of(&hop, 1, i);
+	}
+	for (int64_t r = 0; r < t.rows; r++) {
+		double unit = wide ? BPG_U64 : BPG_U32;
+		REQUIRE(fabsl(t.state[BPG_P * t.rows + r] - before[BPG_P * t.rows + r] - p[r]) <= (4 * unit + 1e-12L) * (size[r] + fabsl((long double)before[BPG_P * t.rows + r])),
+		        "dealt planes: p is %.17g, not %.17Lg", t.state[BPG_P * t.rows + r], before[BPG_P * t.rows + r] + p[r]);
+		for (int64_t c = 0; c < to.columns; c++) {
+			double got = tile_at(&to, r, c);
+			REQUIRE(fabsl(got - sum[r * to.columns + c]) <= 70 * unit * gross[r * to.columns + c] + 0x1p-140, "dealt planes: %.17g, not %.17Lg", got,
+			        sum[r * to.columns + c]);
+		}
+	}
+	free(sum), free(gross), free(p), free(size), free(weight), free(own), free(field[0]), free(field[1]), free(before);
+	for (int s = 0; s < 2; s++)
+		sparse_free(side[s]), sparse_free(other[s]);
+	tile_fini(&to), tile_fini(&t), columns_fini(&in), columns_fini(&k);
+}
+
 static void try_map_planes(void)
 {
 	DRAW_TILE();
@@ -463,7 +543,7 @@ static void try_map_planes(void)
 	struct bpg_hop hop = { .kind = BPG_HOP_PLANES, .out = &k, .nin = 2, .in = (struct bpg_columns *[]){ &in[0], &in[1] },
 	        .operand = (int[]){ 1, 0 },
 		               .lower = lower, .upper = upper };
-	struct bpg_arg_map_planes a = { { &hop, 0, t.view, to.view }, true }; /* number 0 is operand 1 */
+	struct bpg_arg_map_planes a = { { &hop, 0, t.view, to.view }, true, false }; /* number 0 is operand 1 */
 	double *own = draw_fields(k.n), *field[2] = { draw_fields(in[0].n), draw_fields(in[0].n) }; /* of number 0, 1 */
 
 	bpg_task_map_planes(NULL, (void *[]){ own, field[0], field[1], t.data, t.state, to.data, NULL }, &a);
@@ -553,7 +633,7 @@ static void try_concretize(void)
 	free(f), free(lb), free(before), tile_fini(&t), columns_fini(&k);
 }
 
-static void (*const tries[])(void) = { try_relax, try_toll, try_map, try_map_planes, try_add, try_concretize };
+static void (*const tries[])(void) = { try_relax, try_toll, try_map, try_map_planes, try_deal_planes, try_add, try_concretize };
 
 START_TEST(test_rows)
 {
