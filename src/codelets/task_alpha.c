@@ -135,16 +135,19 @@ static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const 
 	int64_t i = bpg_columns_element(k, at);
 	double l = bx[BPG_LOWER * k->n + i], u = bx[BPG_UPPER * k->n + i], c = bx[BPG_CENTRE * k->n + i];
 	struct range r[2] = { range_of(a, bx, i, 0), range_of(a, bx, i, 1) };
+	/* Adam's rate is made for parameters in [0,1]: a step is a share of the range. Good slopes are often at its ends, good
+	 * tangent points inside, where long steps overshoot. */
+	double share = a->hop->v->layer->unary->enters == BPG_ALPHA_TANGENT ? 0.4 : 1;
 
 	LANES_DO {
 		int side = kept[e] < 0;
 		float *al = alpha + side * n + e, *m = moments + 2 * side * n + e, *v = m + n;
+		double width = r[side].most - r[side].least;
 
-		if (r[side].most > r[side].least && kept[e] != 0) {
-			/* Adam's rate is made for parameters in [0,1]: the step is one of the place within the range. */
-			double width = r[side].most - r[side].least, g = width * kept[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
+		if (width > 0 && width < INFINITY && kept[e] != 0) {
+			double g = width * kept[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
 			double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
-			double to = *al + width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
+			double to = *al + share * width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
 			*m = (float)mm;
 			*v = (float)vv;
 			*al = within(to, &r[side]);
