@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/domains_internal.h"
 #include "graph/sparse.h"
 
 /* Work of a block of an interval task: multiplications. */
@@ -383,8 +384,7 @@ static enum bpg_status need(struct lowering *x, int b)
 	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
 }
 
-/* Underflow of a relaxation and of the linear node before it, when that is charged with it. */
-static double relax_under(const struct bpg_model *m, const struct bpg_model_node *v)
+double bpg_relax_under(const struct bpg_model *m, const struct bpg_model_node *v)
 {
 	const struct bpg_model_node *in = &m->node[v->src[0]];
 
@@ -416,7 +416,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 	}
 	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
-		                   .pair = x->s->relaxed_start && pairs(m, x->s, t, v->src[0]), .under = x->s->relaxed_start ? relax_under(m, v) : 0 };
+		                   .pair = x->s->relaxed_start && pairs(m, x->s, t, v->src[0]), .under = x->s->relaxed_start ? bpg_relax_under(m, v) : 0 };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
 	struct bpg_tensor *b[4] = { own->bounds_t };
 	enum bpg_access mode[4] = { BPG_READ };
@@ -452,7 +452,7 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 		if (p->extra[0] >= 0) {
 			const struct bpg_model_node *y = &m->node[p->extra[0]];
 			a.relax = &y->hop;
-			a.under = relax_under(m, y);
+			a.under = bpg_relax_under(m, y);
 			mode[1] = BPG_READ_WRITE;
 			b[n++] = y->planes_t;
 			a.second = p->extra[1] >= 0;
@@ -501,10 +501,12 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
 	struct bpg_arg_alpha a = { .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .rule = m->options.slope, .slack = m->options.slack,
-		                   .under = relax_under(m, v), .rate = m->options.rate * pow(m->options.decay, p->k),
+		                   .under = bpg_relax_under(m, v), .rate = m->options.rate * pow(m->options.decay, p->k),
 		                   .bias1 = 1 / (1 - pow(0.9, p->k + 1)), .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
 	struct bpg_tensor *extra[3] = { NULL };
 
+	if (x->s->batch && p->extra[0] >= 0)
+		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
 	if (p->extra[0] >= 0)
 		for (int i = 0; i < 3; i++) {
 			BPG_TRY(need(x, p->extra[i]));
@@ -528,7 +530,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, a.at.count ? 6 : 3, b, mode, p->priority, p->node, p->tile, 0);
 }
 
-static enum bpg_status pack_forward(struct lowering *x, struct bpg_model_node *v)
+static enum bpg_status pack_forward(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
 	const struct bpg_conv *c = &v->hop.conv;
 	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
@@ -537,10 +539,20 @@ static enum bpg_status pack_forward(struct lowering *x, struct bpg_model_node *v
 
 	if (v->forward_t)
 		return BPG_OK;
-	v->forward_t = bpg_tensor_new(x->m->rt, (size_t)(c->groups * ((ocg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * icg) * sizeof(float), NULL, 0);
+	v->forward_t = bpg_tensor_new(m->rt, (size_t)(c->groups * ((ocg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * icg) * sizeof(float), NULL, 0);
 	if (!v->forward_t)
-		return bpg_nomem(x->ctx, "packed weights");
-	return submit(x->m, BPG_TASK_GATHER, bpg_task_pack_conv_forward, &a, sizeof a, 1, &v->forward_t, mode, 2 * x->m->nodes, v->id, 0, 0);
+		return bpg_nomem(ctx, "packed weights");
+	return submit(m, BPG_TASK_GATHER, bpg_task_pack_conv_forward, &a, sizeof a, 1, &v->forward_t, mode, 2 * m->nodes, v->id, 0, 0);
+}
+
+enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s)
+{
+	for (int i = 0; i < s->cone; i++) {
+		struct bpg_model_node *v = &m->node[s->visit[i]];
+		if (v->hop.kind == BPG_HOP_CONV && !bpg_stage_ends(m, s, v->id))
+			BPG_TRY(pack_forward(ctx, m, v));
+	}
+	return BPG_OK;
 }
 
 static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *p)
@@ -561,7 +573,7 @@ static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, flops);
 	}
 	if (v->hop.kind == BPG_HOP_CONV) {
-		BPG_TRY(pack_forward(x, v));
+		BPG_TRY(pack_forward(x->ctx, m, v));
 		struct bpg_tensor *b[] = { v->forward_t, from, to };
 		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
@@ -651,7 +663,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		return slack ? submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
 	}
 	case BPG_STEP_RELAX: {
-		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, relax_under(m, v) };
+		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, bpg_relax_under(m, v) };
 		struct bpg_tensor *b[] = { v->planes_t, from, state, v->bounds_t, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_READ };
 		return submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);
@@ -689,7 +701,8 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		a.inputs = t->keep ? m->net->in_count : 0;
 		struct bpg_tensor *b[] = { state, t->result_t, t->keep_t };
 		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
-		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1, p->tile, 0);
+		return submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1,
+		              p->tile, 0);
 	}
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:
@@ -703,6 +716,10 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
+	case BPG_STEP_BETA_PLACES:
+	case BPG_STEP_BETA_SAVE:
+	case BPG_STEP_BETA_POINTS:
+		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
 	case BPG_STEP_FREE:
 		bpg_tensor_release(x->buffer[p->from]);
 		x->buffer[p->from] = NULL;

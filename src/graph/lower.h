@@ -10,10 +10,15 @@ enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, str
 enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
 /* Cuts, and unless the model is dry packs, the weights of every node that the stage passes and that has none yet. */
 enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
+/* Packs the kernels that forward chains of the stage need. */
+enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
 /* Submits the steps of a wave; results arrive in the tiles' result arrays. */
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w);
 /* The region's bounds as those of an input node. */
 enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
+
+/* Underflow of a relaxation and of the linear node before it, when that is charged with it. */
+double bpg_relax_under(const struct bpg_model *m, const struct bpg_model_node *v);
 
 /* Useful work of a step that is a product, 0 of others. */
 double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p);

@@ -1,5 +1,5 @@
 /* plan.c - the cut into tiles, and the steps of a wave. */
-#include "graph/plan_internal.h"
+#include "graph/domains_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *s, int no
 
 /* ---- the cone ---- */
 
-static enum bpg_status find_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s)
+enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s)
 {
 	unsigned char *in = bpg_arena_alloc(arena, (size_t)m->nodes + 1, 1);
 
@@ -384,7 +384,7 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	if (!s->start || !order_init(&order, m, arena, count, windows))
 		return bpg_nomem(ctx, "the tiles of a node");
 	s->start[0] = dense ? v->src[0] : node;
-	BPG_TRY(find_cone(ctx, m, arena, s));
+	BPG_TRY(bpg_plan_cone(ctx, m, arena, s));
 	const struct bpg_model_node *in = &m->node[s->start[0]];
 	s->opposite = dense && in->hop.kind == BPG_HOP_UNARY && !bpg_stage_ends(m, s, in->id);
 	s->iterations = choices(m, s);
@@ -444,7 +444,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 		return bpg_nomem(ctx, "the tiles of the rows asked");
 	for (int i = 0; i < m->net->outputs; i++)
 		s->start[s->starts++] = m->net->output[i];
-	BPG_TRY(find_cone(ctx, m, arena, s));
+	BPG_TRY(bpg_plan_cone(ctx, m, arena, s));
 	s->iterations = choices(m, s);
 	for (int g = 0; g < m->segments; g++)
 		for (int64_t i = 0; i < count; i++)
@@ -707,7 +707,9 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		x->st = bpg_nomem(ctx, "the plan of a wave");
 	for (int t = first; !x->st && t < first + count; t++)
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
-	if (!x->st && s->iterations) {
+	if (!x->st && s->batch) {
+		bpg_batch_plan(x, count);
+	} else if (!x->st && s->iterations) {
 		x->alpha = bpg_alpha_plan_new(x, count);
 		for (int pass = 0; !x->st && pass <= s->iterations; pass++) {
 			bpg_plan_backward(x, count, pass);

@@ -32,6 +32,10 @@ enum bpg_step_kind {
 	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel. Planes: the points over all operands,
 	                             with the coefficients in from; extra[2]: where they are listed; a step of Adam for the
 	                             weights; k: which */
+	/* Domains; extra[] as above. */
+	BPG_STEP_BETA_PLACES,     /* where to split; k: how many nodes came before */
+	BPG_STEP_BETA_SAVE,       /* the best parameters */
+	BPG_STEP_BETA_POINTS,     /* where the bounds are attained, from `from`, the points over an input */
 };
 
 struct bpg_step {
@@ -65,6 +69,8 @@ struct bpg_tile {
 	struct bpg_window start;  /* GRID start nodes */
 };
 
+struct bpg_batch;
+
 struct bpg_stage {
 	struct bpg_arena *arena;  /* of what its tasks point to: lives until they are done */
 	int node;                 /* start node, -1: the outputs */
@@ -79,6 +85,7 @@ struct bpg_stage {
 	int *reads;               /* [nodes] contributions to each from inside the cone */
 	int64_t concretized;      /* columns summed at the end */
 	int iterations;           /* steps of the optimiser, 0: plain */
+	struct bpg_batch *batch;  /* rows of domains (domains.h); null: of the region */
 };
 
 struct bpg_wave {

@@ -148,6 +148,13 @@ int bpg_alpha_weights(const struct writer *x, int tile, int node)
 	return x->alpha ? SLOT(tile, node).alpha : -1;
 }
 
+void bpg_alpha_buffers(const struct writer *x, int tile, int node, int buffer[4])
+{
+	const struct slot *s = &SLOT(tile, node);
+
+	buffer[0] = s->alpha, buffer[1] = s->moments, buffer[2] = s->kept, buffer[3] = s->rows;
+}
+
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer)
 {
 	if (x->alpha)
@@ -201,6 +208,11 @@ static int list_points(struct writer *x, int tile, const struct bpg_model_node *
 	for (int k = 0; k < v->hop.nin; k++)
 		w->point[w->points++] = SLOT(tile, v->src[k]).point;
 	return first;
+}
+
+int bpg_alpha_point(struct writer *x, int tile, int node)
+{
+	return point(x, tile, node);
 }
 
 static void forward_node(struct writer *x, int tile, int id, int pass)

@@ -31,6 +31,9 @@ void bpg_plan_step(struct writer *x, struct bpg_step s);
 int bpg_plan_buffer(struct writer *x, int tile, int node);
 void bpg_plan_free(struct writer *x, int tile, int node, int buffer);
 
+/* Sets what a walk from the starts of the stage visits. */
+enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s);
+
 /* One backward pass of all tiles, from their starts to their bounds; k: number of the pass. */
 void bpg_plan_backward(struct writer *x, int count, int pass);
 
@@ -47,5 +50,9 @@ int bpg_alpha_weights(const struct writer *x, int tile, int node);
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer);
 /* The forward chain of all tiles, with a step of every slope. */
 void bpg_alpha_forward(struct writer *x, int count, int pass);
+/* Buffers of a tile at a node: slopes, moments, coefficients kept of a choice, and whole; -1: none. */
+void bpg_alpha_buffers(const struct writer *x, int tile, int node, int buffer[4]);
+/* A buffer for a point over a node. */
+int bpg_alpha_point(struct writer *x, int tile, int node);
 
 #endif

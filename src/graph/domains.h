@@ -1,0 +1,82 @@
+/* domains.h - bounds of many domains at once: the root's region less what splits of neurons cut off (beta-CROWN).
+ *
+ * A domain differs from the root by its splits alone: intermediate bounds, planes, references and panels are the root's. A split
+ * cuts the interval of its element inside the domain, which gives it better lines, and adds a multiplier to every row. Slopes and
+ * multipliers are optimised row by row. All of it is one graph of tasks without a wait inside; several batches may be in
+ * flight. A domain's results do not depend on the others in its batch. */
+#ifndef BPG_DOMAINS_H
+#define BPG_DOMAINS_H
+
+#include "graph/model.h"
+
+/* x >= point (side 1) or x <= point (side -1) on an element of the input x of a unary node. */
+struct bpg_split {
+	int node;                 /* the unary node */
+	int64_t element;
+	double point;
+	int side;
+};
+
+/* Borrowed until the batch is freed, `split` only by the call. */
+struct bpg_domain_in {
+	int splits;
+	const struct bpg_split *split;
+	int rows;
+	const struct bpg_question_row *const *row;
+	bool any;                 /* one proved row is enough: the row nearest to a proof says where to split. Else the farthest */
+	/* [rows] parameters to begin with, as bpg_domain_out.params of a domain of the same model, which had the first `held` of these
+	 * splits. Null: as the layers start. */
+	const float *const *params;
+	int held;
+	const double *known;      /* [rows] bounds that are proved already, such as those of a domain that holds this one; null: none */
+};
+
+/* Where to split next, and how much that may help: |coefficient| times the greatest distance of the line in force from the
+ * function, for every unary layer; a lower line whose slope is free counts a tenth, as the optimiser moves it. The point
+ * is the layer's kink nearest to the middle of the interval, for smooth layers the middle. */
+struct bpg_branch {
+	int node;
+	int64_t element;
+	double point, score;
+};
+
+enum { BPG_BRANCHES = 4 }; /* BPG_PLACES */
+
+/* Memory belongs to the batch. */
+struct bpg_domain_out {
+	const double *lower;      /* [rows] sound, the best of all walks and of what was known; -infinity: nothing is. Proved when > 0 */
+	bool empty;               /* no point satisfies the splits; `lower` is then infinity */
+	int row;                  /* which says where to split, see `any` */
+	int branches;             /* falling score; 0: nothing is left to split */
+	struct bpg_branch branch[BPG_BRANCHES];
+	const float *point;       /* [inputs] where the last bound of that row is attained, inside the box: perhaps a counterexample */
+	const float *const *params; /* [rows] the best ones, of rows that are not proved (what proved ones have means nothing) */
+	size_t params_bytes;      /* of each row: a float for every neuron with two lines (for two where both have a
+	                             parameter), one for every split */
+};
+
+struct bpg_domain_options {
+	int iterations;           /* steps of the optimiser: a walk more than that */
+	double rate, beta_rate, decay; /* of Adam: learning rates of slopes and of multipliers, and their factor from step to step */
+	bool wide;                /* rows in double: where the slack alone decides */
+	struct bpg_group *group;  /* of the tasks; null: none */
+};
+
+struct bpg_batch;
+
+/* What all batches of a model share. Once, after bpg_bounds; the model is not changed by what follows. */
+enum bpg_status bpg_domains_prepare(struct bpg_ctx *ctx, struct bpg_model *model);
+/* Submits the tasks of `count` domains of a prepared model, and returns without waiting (but for the window of the runtime).
+ * Several threads may do that at a time, with a context each. BPG_ENOMEM; faults inside tasks are those of the wait. */
+enum bpg_status bpg_domains_submit(struct bpg_ctx *ctx, struct bpg_model *model, const struct bpg_domain_in *in, int count,
+                                   const struct bpg_domain_options *options, struct bpg_batch **batch);
+/* out[count], when the batch's tasks have ended without a fault. */
+enum bpg_status bpg_domains_collect(struct bpg_ctx *ctx, struct bpg_batch *batch, struct bpg_domain_out *out);
+/* When the batch's tasks have ended, one way or the other. */
+void bpg_batch_free(struct bpg_batch *batch);
+/* Bytes of its tiles, lists and results at most. */
+size_t bpg_batch_bytes(const struct bpg_batch *batch);
+/* Tasks submitted for it. */
+int64_t bpg_batch_tasks(const struct bpg_batch *batch);
+
+#endif
