@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "codelets/task_beta.h"
 #include "graph/domains.h"
 #include "outcome.h"
 #include "require.h"
@@ -106,8 +107,8 @@ static double uniform(struct scene *s, double lo, double up)
 	return lo + (up - lo) * bpg_rng_uniform(&s->b.rng);
 }
 
-/* Everything but the network's nodes. */
-static void ask(struct scene *s, bool ball)
+/* Everything but the network's nodes; wide: all inputs in [-1, wide]; 0: drawn. */
+static void ask(struct scene *s, bool ball, double wide)
 {
 	struct bpg_region *g = &s->g;
 	struct bpg_bound_options options = outcome_options(BPG_METHOD_CROWN, false);
@@ -120,7 +121,7 @@ static void ask(struct scene *s, bool ball)
 	for (int64_t i = 0; i < n; i++) {
 		double r = ball ? g->radius : uniform(s, 0.1, 0.8);
 		g->center[i] = uniform(s, -1, 1);
-		g->lo[i] = g->center[i] - r, g->up[i] = g->center[i] + r;
+		g->lo[i] = wide > 0 ? -1 : g->center[i] - r, g->up[i] = wide > 0 ? wide : g->center[i] + r;
 	}
 	if (!ball)
 		free(g->center), g->center = NULL;
@@ -143,7 +144,7 @@ static void draw(struct scene *s, int kind, uint64_t seed)
 	*s = (struct scene){ .seed = seed };
 	build_start(&s->b, seed);
 	make_net(&s->b, kind);
-	ask(s, kind == 8);
+	ask(s, kind == 8, 0);
 }
 
 static void fini(struct scene *s)
@@ -409,7 +410,7 @@ START_TEST(test_exact)
 		for (int l = 0; l < LAYERS; l++)
 			x = build_unary(&s.b, "Relu", build_dense(&s.b, x, WIDTH, e.W[l], e.bias[l]));
 		build_output(&s.b, build_dense(&s.b, x, 1, e.out, (float[]){ 0 }));
-		ask(&s, false);
+		ask(&s, false, 0);
 		const struct bpg_model *m = s.o.m;
 		for (int i = 0, l = 0; i < m->nodes; i++)
 			if (m->node[i].hop.kind == BPG_HOP_UNARY)
@@ -647,6 +648,110 @@ START_TEST(test_empty)
 }
 END_TEST
 
+/* ---- rounding ---- */
+
+enum term { NOTHING, ROUNDED, TOLL };
+static enum term without;
+
+/* The linker puts this in place of the task: it leaves a term out of the prices of splits. */
+bpg_task_fn __real_bpg_task_beta_start, __wrap_bpg_task_beta_start;
+void __wrap_bpg_task_beta_start(struct bpg_rt *run, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_beta *a = arg;
+	struct bpg_beta *list = a->splits ? buffer[5] : NULL;
+
+	__real_bpg_task_beta_start(run, buffer, arg);
+	for (int64_t i = 0; without && i < a->splits; i++) {
+		list[i].radius = without == ROUNDED ? 0 : list[i].radius;
+		list[i].toll = 0; /* of layers whose slopes round it counts that, too */
+	}
+}
+
+/* Outputs op(z), z = W x or x itself, and x, one input in [-1, 3], whose reference is 1. The row is `coef` times the sum of the
+ * first less `less` x; every z is split at 0. */
+static double rounded(const char *op, int64_t n, const float *W, float coef, float less, int side, float beta)
+{
+	struct scene s = { .seed = 1 };
+	struct bpg_domain_options o = { 0, 0, 0, 1, false, NULL };
+	struct bpg_domain_out out;
+	struct bpg_split *split = calloc((size_t)n, sizeof *split);
+	static const float none[256];
+
+	build_start(&s.b, 1);
+	int x = build_vector(&s.b, W ? 1 : n), y = build_unary(&s.b, op, W ? build_dense(&s.b, x, n, W, none) : x);
+	build_output(&s.b, y);
+	build_output(&s.b, x);
+	ask(&s, false, 3);
+	for (int64_t j = 0; j < s.net->out_count; j++)
+		s.coef[j] = j < n ? coef : -less;
+	s.row[0].offset = 0;
+	int v = 0;
+	while (s.o.m->node[v].hop.kind != BPG_HOP_UNARY)
+		v++;
+	for (int64_t i = 0; i < n; i++)
+		split[i] = (struct bpg_split){ v, i, 0, side };
+	struct bpg_domain_in in = { .splits = (int)n, .split = split, .rows = 1, .row = s.rows };
+	struct bpg_batch *b = bound(&s, &in, 1, &o, &out);
+	size_t all = out.params_bytes / sizeof(float);
+	float *params = calloc(all, sizeof *params);
+	const float *const rows[] = { params };
+	bpg_batch_free(b);
+	for (int64_t i = 0; i < n; i++)
+		params[all - (size_t)n + (size_t)i] = beta;
+	in.params = rows, in.held = (int)n;
+	b = bound(&s, &in, 1, &o, &out);
+	double lower = out.lower[0];
+	bpg_batch_free(b);
+	free(params);
+	free(split);
+	fini(&s);
+	return lower;
+}
+
+static double split_multiplier(void)
+{
+	/* 1 - beta is 0.75 + 2^-26, rounded 0.75. On x >= 0 the row is x / 4: its least value is 0. */
+	return rounded("Relu", 8, NULL, 1, 0.75f, 1, 0.25f - 0x1p-26f);
+}
+
+static double split_slope(void)
+{
+	/* 0.01 v rounds down; on x <= 0 the row is a line through 0, below it at -1. */
+	float s = 0.01f, v = 1;
+
+	while (!((double)v * (double)s - (double)(v * s) > 0x1p-33))
+		v = nextafterf(v, 2);
+	return rounded("LeakyRelu", 8, NULL, v, v * s, -1, 0);
+}
+
+static double split_product(void)
+{
+	/* 1 + 199 2^-25, summed in floats: 1. On x >= 0 the row is the rest of it times x. */
+	static float W[200];
+
+	for (int i = 0; i < 200; i++)
+		W[i] = i ? 0x1p-25f : 1;
+	return rounded("Relu", 200, W, 1, 1, 1, 0);
+}
+
+/* Each term of the rounding of splits is needed: without it the bound lies above the least value, which is 0 or less. */
+START_TEST(test_rounding)
+{
+	static const struct {
+		const char *name;
+		double (*run)(void);
+		enum term term;
+	} scenes[] = { { "multiplier", split_multiplier, ROUNDED }, { "slope", split_slope, ROUNDED }, { "products before it", split_product, TOLL } };
+
+	double with = scenes[_i].run(), missing;
+	without = scenes[_i].term;
+	missing = scenes[_i].run();
+	without = NOTHING;
+	REQUIRE(with <= 0 && with > -1e-3, "%s: %.17g is proved, 0 is reached", scenes[_i].name, with);
+	REQUIRE(missing > 0, "%s: right without the term, too: %.17g", scenes[_i].name, missing);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("domains");
@@ -661,6 +766,7 @@ int main(void)
 	tcase_add_loop_test(t, test_handing_on, 0, n);
 	tcase_add_loop_test(t, test_gradient, 0, n);
 	tcase_add_test(t, test_empty);
+	tcase_add_loop_test(t, test_rounding, 0, 3);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_set_fork_status(r, CK_NOFORK);
