@@ -8,6 +8,7 @@
 #include <bpgraph/bpgraph.h>
 
 #include "bab/decide.h"
+#include "bab/questions.h"
 #include "base/options.h"
 #include "graph/crown.h"
 #include "codelets/kernel.h"
@@ -204,11 +205,10 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s: nothing to plan: the property asks for no bounds", x->q->spec->path);
 	if (d) {
 		of_property = (struct bpg_region){ .n = d->box->n, .lo = d->box->lo, .up = d->box->up };
-		count = d->rows;
+		count = bpg_questions(d);
 		row = bpg_arena_alloc(x->r->arena, (size_t)count + 1, sizeof *row);
-		if (!row)
+		if (!row || !bpg_questions_ask(x->r->arena, d, row))
 			return bpg_nomem(x->ctx, "the rows asked");
-		bpg_decide_rows(d, row);
 		x->bound.sides = 1;
 	} else {
 		BPG_TRY(question_rows(x, &row, &count));
@@ -233,7 +233,7 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 static enum bpg_status decide(struct run *x)
 {
 	struct bpg_decide d = { .ctx = x->ctx, .net = x->net, .spec = x->q->spec, .rt = x->rt, .bound = x->bound, .attack = x->o->attack == BPG_ATTACK_ON,
-		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO, .batch = (int)x->o->batch,
+		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO, .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
 		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
 		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r };
 

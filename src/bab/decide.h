@@ -15,7 +15,8 @@ struct bpg_decide {
 	bool attack;
 	int then_iterations;      /* of alpha-crown after plain bounds have not decided; 0: never */
 	bool search;              /* by branch and bound what is open then */
-	int batch;                /* see search.h */
+	enum bpg_branching branching; /* see search.h */
+	int batch;
 	bool synchronous;
 	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *search_progress_arg;
@@ -24,9 +25,6 @@ struct bpg_decide {
 	bool layer_bounds;        /* keep those of the last box */
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */
 };
-
-/* Rows of a disjunct as questions; row k is refuted by lower[k] > 0, or >= 0 where it is strict. */
-void bpg_decide_rows(const struct bpg_disjunct *d, struct bpg_question_row *row);
 
 /* `unsat` only when every disjunct is refuted by sound bounds: its box is empty, or a row cannot hold. */
 enum bpg_status bpg_decide(struct bpg_decide *d);

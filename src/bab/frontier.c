@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
-struct bpg_domain *bpg_domain_new(int64_t n, int opens)
+struct bpg_domain *bpg_domain_box(int64_t n, int opens)
 {
-	struct bpg_domain *d = bpg_calloc(1, sizeof *d + (size_t)(2 * n) * sizeof(double) + (size_t)opens * sizeof(int32_t));
+	size_t bytes = sizeof(struct bpg_domain) + (size_t)(2 * n) * sizeof(double) + (size_t)opens * sizeof(int32_t);
+	struct bpg_domain *d = bpg_calloc(1, bytes);
 
 	if (!d)
 		return NULL;
+	d->bytes = bytes;
 	d->n = n;
 	d->opens = opens;
 	d->lo = (double *)(d + 1);
@@ -17,9 +19,31 @@ struct bpg_domain *bpg_domain_new(int64_t n, int opens)
 	return d;
 }
 
-size_t bpg_domain_bytes(const struct bpg_domain *d)
+struct bpg_domain *bpg_domain_splits(int32_t disjunct, int splits, int rows)
 {
-	return sizeof *d + (size_t)(2 * d->n) * sizeof(double) + (size_t)d->opens * sizeof(int32_t);
+	size_t bytes = sizeof(struct bpg_domain) + (size_t)splits * sizeof(struct bpg_split)
+	               + (size_t)rows * (sizeof(double) + sizeof(float *)) + sizeof(int32_t);
+	struct bpg_domain *d = bpg_calloc(1, bytes);
+
+	if (!d)
+		return NULL;
+	d->bytes = bytes;
+	d->splits = splits;
+	d->rows = rows;
+	d->opens = 1;
+	d->split = (struct bpg_split *)(d + 1);
+	d->known = (double *)(d->split + splits);
+	d->params = (float **)(d->known + rows);
+	d->open = (int32_t *)(d->params + rows);
+	d->open[0] = disjunct;
+	return d;
+}
+
+void bpg_domain_free(struct bpg_domain *d)
+{
+	for (int r = 0; d && r < d->rows; r++)
+		free(d->params[r]);
+	free(d);
 }
 
 static bool before(const struct bpg_domain *a, const struct bpg_domain *b)
@@ -37,7 +61,7 @@ bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d)
 		f->heap[i] = f->heap[(i - 1) / 2];
 	f->heap[i] = d;
 	f->count++;
-	f->bytes += bpg_domain_bytes(d);
+	f->bytes += d->bytes;
 	return true;
 }
 
@@ -58,14 +82,14 @@ struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f)
 		f->heap[i] = f->heap[k];
 	}
 	f->heap[i] = last;
-	f->bytes -= bpg_domain_bytes(first);
+	f->bytes -= first->bytes;
 	return first;
 }
 
 void bpg_frontier_fini(struct bpg_frontier *f)
 {
 	for (int64_t i = 0; i < f->count; i++)
-		free(f->heap[i]);
+		bpg_domain_free(f->heap[i]);
 	free(f->heap);
 	*f = (struct bpg_frontier){ 0 };
 }

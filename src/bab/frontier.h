@@ -3,21 +3,32 @@
 #define BPG_FRONTIER_H
 
 #include "base/base.h"
+#include "graph/domains.h"
 
-/* A part of the input box on which some disjuncts are open. */
+/* A part of the input box on which some disjuncts are open: a smaller box, or the whole one less what splits of neurons cut off.
+ * One piece of memory, but for the parameters. */
 struct bpg_domain {
 	double bound;             /* least, over open disjuncts, of the best lower bound that the parent had */
+	double share;             /* of the search: half of the parent's */
 	int64_t number;           /* in the order of their making: breaks ties */
 	int depth;
-	int64_t n;                /* inputs */
-	double *lo, *up;          /* [n] */
+	size_t bytes;
 	int opens;
 	int32_t *open;            /* [opens] disjuncts that are not refuted here */
+	/* A box: */
+	int64_t n;                /* inputs; 0: splits */
+	double *lo, *up;          /* [n] */
+	/* Splits: */
+	int splits, held, rows;   /* held: splits that the parent had; rows of its disjunct */
+	struct bpg_split *split;
+	double *known;            /* [rows] the parent's bounds */
+	float **params;           /* [rows] the parent's parameters, a piece of memory each */
 };
 
-/* A domain with room for n inputs and `opens` disjuncts, in one piece of memory for free(). Null when memory is short. */
-struct bpg_domain *bpg_domain_new(int64_t n, int opens);
-size_t bpg_domain_bytes(const struct bpg_domain *d);
+/* A box of n inputs; splits for one disjunct. Null when memory is short. */
+struct bpg_domain *bpg_domain_box(int64_t n, int opens);
+struct bpg_domain *bpg_domain_splits(int32_t disjunct, int splits, int rows);
+void bpg_domain_free(struct bpg_domain *d);
 
 struct bpg_frontier {
 	struct bpg_domain **heap;

@@ -1,9 +1,8 @@
-/* search.h - branch and bound over parts of the input box, for what bounds of the whole box leave open.
+/* search.h - branch and bound, for what bounds of the whole box leave open.
  *
- * A domain is a box and the disjuncts that are open on it. Domains are bounded in batches, each a subgraph of tasks in which
- * all its domains share the weights; several batches are in flight, each driven by a thread of its own, so that workers have
- * tasks of one while another is decided on. Of a domain that stays open the rows' linear bounds over the inputs shrink the box and
- * say along which input it is cut. */
+ * A domain is a smaller box of inputs (boxes.c), or splits of neurons (neurons.c). Domains are bounded in batches, each a subgraph
+ * of tasks in which all its domains share the weights; several batches are in flight (pool.h). Which kind of cut serves is
+ * measured: both run for a while, and the one that closes more of its search a second goes on. */
 #ifndef BPG_SEARCH_H
 #define BPG_SEARCH_H
 
@@ -15,6 +14,7 @@ struct bpg_search {
 	const struct bpg_spec *spec;
 	struct bpg_rt *rt;
 	struct bpg_bound_options bound; /* method, slope, precision, ...; the search sets what concerns batches */
+	enum bpg_branching branching;
 	int batch;                /* domains of a batch; 0: chosen */
 	bool synchronous;         /* one batch after the other: the same domains in the same order */
 	/* Told as domains are decided; null: nobody. */
@@ -33,10 +33,9 @@ enum bpg_search_end {
 	BPG_SEARCH_OPEN,          /* domains are left that cannot be cut further */
 };
 
-/* Searches the box of disjuncts open[0..opens), which all have the same one. BPG_ECANCELLED: out of time, or stopped. */
-enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *search, const int32_t *open, int opens, struct bpg_arena *arena,
-                               enum bpg_search_end *end);
-/* Whether cutting inputs has a prospect: few of them move. */
-bool bpg_search_suits(const struct bpg_net *net, const struct bpg_box *box);
+/* Searches the box of disjuncts open[0..opens), which all have the same one. root: the model that bounded it (null: inputs are
+ * cut alone). BPG_ECANCELLED: out of time, or stopped. */
+enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *search, struct bpg_model *root, const int32_t *open, int opens,
+                               struct bpg_arena *arena, enum bpg_search_end *end);
 
 #endif

@@ -1,0 +1,187 @@
+/* pool.c - see pool.h. */
+#include "bab/pool.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRIVERS = 3 };             /* batches in flight */
+
+static void fail(struct bpg_search_pool *p, enum bpg_status st, const char *message)
+{
+	if (!p->status) {
+		p->status = st;
+		snprintf(p->message, sizeof p->message, "%s", message);
+	}
+	p->stop = true;
+}
+
+bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
+{
+	struct bpg_search_pool *p = v->p;
+	const struct bpg_net *net = p->x->net;
+
+	if (bpg_witness_try(v->ctx, net, p->x->spec, x, y) <= 0)
+		return false;
+	pthread_mutex_lock(&p->lock);
+	if (!p->x->witness.found) {
+		memcpy(p->x->witness.x, x, (size_t)net->in_count * sizeof *x);
+		memcpy(p->x->witness.y, y, (size_t)net->out_count * sizeof *y);
+		p->x->witness.found = true;
+	}
+	p->stop = true;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	return true;
+}
+
+void bpg_pool_closed(struct bpg_search_pool *p, const struct bpg_domain *d)
+{
+	pthread_mutex_lock(&p->lock);
+	p->closed += d->share;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void bpg_pool_stuck(struct bpg_search_pool *p, const struct bpg_domain *d)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stuck = true;
+	p->left = fmin(p->left, d->bound);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks)
+{
+	pthread_mutex_lock(&p->lock);
+	p->x->tasks += tasks;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* The next domains; 0: nothing more is to be done. */
+static int take(struct bpg_search_pool *p, struct bpg_domain **d)
+{
+	int count = 0;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop && !p->frontier.count && p->busy)
+		pthread_cond_wait(&p->changed, &p->lock);
+	if (p->until > 0 && bpg_now() >= p->until)
+		p->stop = true;
+	/* While there are few, every driver takes its share. */
+	int most = (int)BPG_MIN((int64_t)p->batch, p->x->synchronous ? p->frontier.count : (p->frontier.count + DRIVERS - 1) / DRIVERS);
+	while (!p->stop && count < most)
+		d[count++] = bpg_frontier_pop(&p->frontier);
+	p->busy += count > 0;
+	pthread_mutex_unlock(&p->lock);
+	return count;
+}
+
+static void give(struct bpg_driver *v, enum bpg_status st, struct bpg_domain **d, int count, struct bpg_domain **child, int children)
+{
+	struct bpg_search_pool *p = v->p;
+
+	pthread_mutex_lock(&p->lock);
+	if (st)
+		fail(p, st, bpg_ctx_message(v->ctx));
+	for (int i = 0; i < count; i++) {
+		p->x->depth = BPG_MAX(p->x->depth, d[i]->depth);
+		if (st)
+			p->left = fmin(p->left, d[i]->bound);
+		bpg_domain_free(d[i]);
+	}
+	for (int i = 0; i < children; i++) {
+		child[i]->number = p->made++;
+		if (!bpg_frontier_push(&p->frontier, child[i])) {
+			fail(p, BPG_ENOMEM, "memory is short for the domains of the search");
+			bpg_domain_free(child[i]);
+		}
+	}
+	p->x->domains += count;
+	p->busy--;
+	if (p->x->progress)
+		p->x->progress(p->x->progress_arg, p->x->domains, p->frontier.count, p->frontier.count ? p->frontier.heap[0]->bound : INFINITY, p->x->depth,
+		               p->frontier.bytes);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void *drive(void *arg)
+{
+	struct bpg_driver *v = arg;
+	struct bpg_domain **d = bpg_calloc((size_t)(3 * v->p->batch), sizeof *d), **child = d + v->p->batch;
+	int count;
+
+	if (!d) {
+		pthread_mutex_lock(&v->p->lock);
+		fail(v->p, BPG_ENOMEM, "memory is short for a batch of domains");
+		pthread_mutex_unlock(&v->p->lock);
+		return NULL;
+	}
+	bpg_float_mode();
+	while ((count = take(v->p, d)) > 0) {
+		int children = 0;
+		enum bpg_status st = BPG_ENOMEM;
+
+		v->arena = bpg_arena_new();
+		if (v->arena)
+			st = v->p->work(v, d, count, child, &children);
+		bpg_arena_free(v->arena);
+		give(v, st, d, count, child, children);
+	}
+	free(d);
+	return NULL;
+}
+
+enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, struct bpg_domain **root, int roots)
+{
+	enum bpg_status st = BPG_OK;
+
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, NULL);
+	p->ready = true;
+	p->left = INFINITY;
+	for (int i = 0; i < roots; i++) {
+		root[i]->number = p->made++;
+		if (st || !bpg_frontier_push(&p->frontier, root[i])) {
+			bpg_domain_free(root[i]);
+			st = bpg_nomem(ctx, "the search");
+		}
+	}
+	return st;
+}
+
+void bpg_search_run(struct bpg_search_pool *p, double until)
+{
+	struct bpg_driver driver[DRIVERS] = { { 0 } };
+	pthread_t thread[DRIVERS];
+	int drivers = p->x->synchronous ? 1 : DRIVERS, started = 0;
+	double start = bpg_now();
+
+	p->stop = p->status || p->x->witness.found;
+	p->until = until;
+	for (int i = 0; i < drivers; i++) {
+		driver[i] = (struct bpg_driver){ .p = p, .ctx = bpg_ctx_new(), .group = bpg_group_new(p->x->rt) };
+		if (!driver[i].ctx || !driver[i].group || pthread_create(&thread[i], NULL, drive, &driver[i]))
+			break;
+		started++;
+	}
+	for (int i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	if (!started)
+		fail(p, BPG_ENOMEM, "no thread could be started for the search");
+	for (int i = 0; i < drivers; i++) {
+		bpg_group_free(driver[i].group);
+		bpg_ctx_free(driver[i].ctx);
+	}
+	p->seconds += bpg_now() - start;
+}
+
+void bpg_pool_fini(struct bpg_search_pool *p)
+{
+	bpg_frontier_fini(&p->frontier);
+	if (!p->ready)
+		return;
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+}

@@ -1,0 +1,76 @@
+/* pool.h - a search that is under way: its frontier, and the drivers that bound batches of it.
+ *
+ * Several batches are in flight, each driven by a thread of its own that waits for its own tasks alone, so that workers have
+ * tasks of one while another is decided on. What a domain is, is told by the pool's `work`. */
+#ifndef BPG_POOL_OF_SEARCH_H
+#define BPG_POOL_OF_SEARCH_H
+
+#include <pthread.h>
+
+#include "bab/frontier.h"
+#include "bab/search.h"
+
+struct bpg_search_pool;
+
+/* A driver's own things. */
+struct bpg_driver {
+	struct bpg_search_pool *p;
+	struct bpg_ctx *ctx;
+	struct bpg_group *group;
+	struct bpg_arena *arena;  /* of a batch */
+};
+
+/* Bounds domains d[0..count) and decides on each: tells the pool of those that are closed or stuck, and gives the children of the
+ * others, at most two each. The domains stay the pool's. */
+typedef enum bpg_status bpg_work_fn(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children);
+
+/* lock guards everything below it but what is set before the drivers start. */
+struct bpg_search_pool {
+	struct bpg_search *x;
+	bpg_work_fn *work;
+	const struct bpg_box *whole;
+	struct bpg_model *root;   /* neurons: bounds of the whole box */
+	bool together;            /* boxes: a batch is one model of several segments */
+	int batch;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool ready;               /* lock and changed are there */
+	struct bpg_frontier frontier;
+	int busy;                 /* drivers at work on domains */
+	bool stop, stuck;         /* nothing more is begun; a domain could not be cut */
+	double until;             /* no batch is begun after this time */
+	int64_t made;
+	double closed;            /* share of the search that is closed: halved with each cut */
+	double seconds;           /* it has run */
+	enum bpg_status status;   /* the first failure */
+	char message[512];
+	double left;              /* least bound of the domains given up */
+};
+
+/* Takes the domains over. */
+enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, struct bpg_domain **root, int roots);
+/* Works until nothing is left, a witness is found, or `until` (0: no limit). */
+void bpg_search_run(struct bpg_search_pool *p, double until);
+void bpg_pool_fini(struct bpg_search_pool *p);
+/* Nothing waits any more. */
+static inline bool bpg_pool_done(const struct bpg_search_pool *p)
+{
+	return p->status || p->x->witness.found || !p->frontier.count;
+}
+
+/* For `work`. A witness, if x [inputs] is one: kept, and the search ends. y: [outputs]. */
+bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y);
+void bpg_pool_closed(struct bpg_search_pool *p, const struct bpg_domain *d);
+void bpg_pool_stuck(struct bpg_search_pool *p, const struct bpg_domain *d);
+void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks);
+
+/* ---- what a domain may be ---- */
+
+/* Boxes: whether cutting inputs has a prospect, as few of them move; the search of the box of disjuncts open[0..opens). */
+bool bpg_boxes_suit(const struct bpg_net *net, const struct bpg_box *box);
+enum bpg_status bpg_boxes_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, const int32_t *open, int opens);
+/* Neurons: whether some can be split; the search over splits of the root's neurons. `root`: bounds of the box, of the caller. */
+bool bpg_neurons_suit(const struct bpg_model *root);
+enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, struct bpg_model *root, const int32_t *open, int opens);
+
+#endif
