@@ -2,7 +2,7 @@
  * Slopes: Zhang et al. 2018 (CROWN); free lower slope alpha in [0,1]: Xu et al. 2021 (alpha-CROWN). */
 #include <math.h>
 
-#include <bpgraph/layer.h>
+#include "codelets/family_unary.h"
 
 static double relu_f(double x, const void *attr)
 {
@@ -40,10 +40,7 @@ static double relu_above_line(double s, double x, int side)
 		return 0;
 	if (isinf(x))
 		return x > 0 ? (1 - s) * x : -s * x;
-	double p = s * x, low = nextafter(p, -INFINITY), high = nextafter(p, INFINITY);
-	if (x <= 0)
-		return side > 0 ? -high : -low;
-	return side > 0 ? nextafter(x - high, -INFINITY) : nextafter(x - low, INFINITY);
+	return side > 0 ? bpg_line_below(x > 0 ? x : 0, 0, s, x) : bpg_line_above(x > 0 ? x : 0, 0, s, x);
 }
 
 /* Straight on both sides of 0: the extreme is at an end or there. */
