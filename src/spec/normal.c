@@ -230,11 +230,18 @@ enum bpg_status bpg_normal_row(struct bpg_normal *f, const struct bpg_row *row)
 
 /* ---- multiplying out ---- */
 
+/* The conditions of an `and` itself, copied once for all combinations that add nothing to them. */
+struct own {
+	struct bpg_row *row;
+	struct bpg_bound *bound;
+	int64_t bounds;
+};
+
 /* Rows of `and` v and of the chosen cubes, in the spec's arena; shared where only one of them has rows. */
-static bool join_rows(struct bpg_normal *f, const struct node *v, struct cube *const *chosen, struct cube *to)
+static bool join_rows(struct bpg_normal *f, const struct node *v, struct cube *const *chosen, struct own *own, struct cube *to)
 {
 	int64_t n = v->rows, sources = 0;
-	struct bpg_row *only = NULL;
+	struct bpg_row *only = own->row;
 	for (int64_t i = 0; i < v->factors; i++) {
 		n += chosen[i]->rows;
 		sources += chosen[i]->rows > 0;
@@ -242,11 +249,14 @@ static bool join_rows(struct bpg_normal *f, const struct node *v, struct cube *c
 	}
 	to->rows = n;
 	to->row = only;
-	if (!n || (!v->rows && sources == 1))
+	if (!n || (!v->rows && sources == 1) || (!sources && own->row))
 		return true;
 	struct bpg_row *at = to->row = bpg_arena_alloc(f->spec->arena, (size_t)n, sizeof *at);
 	if (!at)
 		return false;
+	f->conditions += n;
+	if (!sources)
+		own->row = at;
 	if (v->rows)
 		memcpy(at, v->row, (size_t)v->rows * sizeof *at);
 	at += v->rows;
@@ -259,22 +269,23 @@ static bool join_rows(struct bpg_normal *f, const struct node *v, struct cube *c
 }
 
 /* The same for bounds, in scratch memory. */
-static bool join_bounds(struct bpg_normal *f, const struct node *v, struct cube *const *chosen, struct cube *to)
+static bool join_bounds(struct bpg_normal *f, const struct node *v, struct cube *const *chosen, struct own *own, struct cube *to)
 {
 	int64_t n = v->bounds, sources = 0;
-	struct bpg_bound *only = NULL;
+	struct cube only = { .bound = own->bound, .bounds = own->bounds };
 	for (int64_t i = 0; i < v->factors; i++) {
 		n += chosen[i]->bounds;
 		sources += chosen[i]->bounds > 0;
-		only = chosen[i]->bounds ? chosen[i]->bound : only;
+		only = chosen[i]->bounds ? *chosen[i] : only;
 	}
-	to->bounds = n;
-	to->bound = only;
-	if (!n || (!v->bounds && sources == 1))
+	to->bounds = only.bounds;
+	to->bound = only.bound;
+	if (!n || (!v->bounds && sources == 1) || (!sources && own->bound))
 		return true;
 	struct bpg_bound *at = to->bound = bpg_arena_alloc(f->scratch, (size_t)n, sizeof *at);
 	if (!at)
 		return false;
+	f->conditions += n;
 	if (v->bounds)
 		memcpy(at, v->bound, (size_t)v->bounds * sizeof *at);
 	at += v->bounds;
@@ -284,6 +295,10 @@ static bool join_bounds(struct bpg_normal *f, const struct node *v, struct cube 
 		at += chosen[i]->bounds;
 	}
 	to->bounds = tidy(to->bound, n);
+	if (!sources) {
+		own->bound = to->bound;
+		own->bounds = to->bounds;
+	}
 	return true;
 }
 
@@ -300,14 +315,13 @@ static enum bpg_status choices(struct bpg_normal *f, const struct node *v, int64
 }
 
 /* Writes the next combination into *to; `at` counts in mixed radix, the last factor fastest. */
-static enum bpg_status combine(struct bpg_normal *f, const struct node *v, int64_t *at, struct cube **chosen, int64_t line,
-                               struct cube *to)
+static enum bpg_status combine(struct bpg_normal *f, const struct node *v, int64_t *at, struct cube **chosen, struct own *own,
+                               int64_t line, struct cube *to)
 {
 	for (int64_t i = 0; i < v->factors; i++)
 		chosen[i] = &v->factor[i].cube[at[i]];
-	if (!join_rows(f, v, chosen, to) || !join_bounds(f, v, chosen, to))
+	if (!join_rows(f, v, chosen, own, to) || !join_bounds(f, v, chosen, own, to))
 		return no_memory(f);
-	f->conditions += 1 + to->rows + to->bounds;
 	if (f->conditions > BPG_CONDITIONS_MOST)
 		return too_many(f, line, BPG_CONDITIONS_MOST, "conditions");
 	for (int64_t i = v->factors - 1; i >= 0 && ++at[i] == v->factor[i].n; i--)
@@ -327,10 +341,11 @@ static enum bpg_status expand(struct bpg_normal *f, const struct node *v, int64_
 	enum bpg_status st = BPG_OK;
 	int64_t *at = bpg_calloc((size_t)v->factors, sizeof *at);
 	struct cube **chosen = bpg_calloc((size_t)v->factors, sizeof(struct cube *));
+	struct own own = { 0 };
 	if (!at || !chosen)
 		BPG_TRY_TO(no_memory(f), out);
 	for (; n > 0; n--) {
-		BPG_TRY_TO(combine(f, v, at, chosen, line, &to->cube[to->n]), out);
+		BPG_TRY_TO(combine(f, v, at, chosen, &own, line, &to->cube[to->n]), out);
 		to->n++;
 	}
 out:
@@ -379,82 +394,116 @@ enum bpg_status bpg_normal_close(struct bpg_normal *f, int64_t line)
 	return v->dead ? BPG_OK : expand(f, v, line, &(v - 1)->cubes);
 }
 
-/* ---- boxes of disjuncts: the whole box where nothing changes, one copy for equal changes ---- */
+/* ---- boxes of disjuncts: the whole box where nothing changes, one for equal changes ---- */
 
 struct known {
-	const struct cube *cube;
-	struct bpg_box *box;
+	struct bpg_box *box;      /* null: a free slot */
+	int64_t bounds;           /* inputs in which it differs from the whole one */
+	int64_t number;           /* in order of the disjuncts */
 };
 
 struct boxes {
 	struct known *slot;       /* open addressing; room is a power of two */
 	int64_t room, n;
+	struct bpg_bound *bound;  /* of the cube at hand */
+	int64_t bounds, bound_room;
+	int64_t *number;          /* [disjuncts] of their boxes; 0: the whole one */
+	bool apart;               /* a box came back after another one */
 };
 
-/* Keeps the bounds that tighten the whole box. */
-static void drop_idle(const struct bpg_box *all, struct cube *c)
+/* The bounds of a cube that tighten the whole box. Cubes may share theirs, so they are copied first. */
+static enum bpg_status take_bounds(struct bpg_normal *f, struct boxes *k, const struct cube *c)
 {
-	int64_t n = 0;
-	for (int64_t i = 0; i < c->bounds; i++) {
-		struct bpg_bound a = box_get(all, c->bound[i].x), b = c->bound[i];
+	if (!bpg_grow(&k->bound, &k->bound_room, c->bounds, sizeof *k->bound))
+		return no_memory(f);
+	if (c->bounds)
+		memcpy(k->bound, c->bound, (size_t)c->bounds * sizeof *c->bound);
+	int64_t count = c->bounds;
+	if (f->to) {
+		for (int64_t i = 0; i < count; i++)
+			k->bound[i].x = f->to[k->bound[i].x];
+		count = tidy(k->bound, count);
+	}
+	k->bounds = 0;
+	for (int64_t i = 0; i < count; i++) {
+		struct bpg_bound a = box_get(f->box, k->bound[i].x), b = k->bound[i];
 		intersect(&b, &a);
 		if (b.lo != a.lo || b.up != a.up || b.in_lo != a.in_lo || b.in_up != a.in_up)
-			c->bound[n++] = b;
+			k->bound[k->bounds++] = b;
 	}
-	c->bounds = n;
+	return BPG_OK;
 }
 
-static bool same_bounds(const struct cube *a, const struct cube *b)
+/* As many inputs differ from the whole box, and these are as they are in the box. */
+static bool same_box(const struct boxes *k, const struct known *s)
 {
-	return a->bounds == b->bounds && !memcmp(a->bound, b->bound, (size_t)a->bounds * sizeof *a->bound);
+	bool same = s->bounds == k->bounds;
+	for (int64_t i = 0; same && i < k->bounds; i++) {
+		struct bpg_bound a = k->bound[i], b = box_get(s->box, a.x);
+		same = a.lo == b.lo && a.up == b.up && a.in_lo == b.in_lo && a.in_up == b.in_up;
+	}
+	return same;
 }
 
-static struct known *find(struct boxes *k, const struct cube *c)
+static struct known *find(struct boxes *k)
 {
-	uint64_t h = bpg_hash(BPG_HASH_START, c->bound, (size_t)c->bounds * sizeof *c->bound);
+	uint64_t h = bpg_hash(BPG_HASH_START, k->bound, (size_t)k->bounds * sizeof *k->bound);
 	for (h ^= h >> 29;; h++) {
 		struct known *s = &k->slot[h & (uint64_t)(k->room - 1)];
-		if (!s->cube || same_bounds(s->cube, c))
+		if (!s->box || same_box(k, s))
 			return s;
 	}
 }
 
-static enum bpg_status box_of(struct bpg_normal *f, struct boxes *k, struct cube *c, int64_t line, struct bpg_box **box)
+static enum bpg_status box_of(struct bpg_normal *f, struct boxes *k, int64_t line, struct known *found)
 {
-	*box = f->box;
-	if (!c->bounds)
+	*found = (struct known){ .box = f->box };
+	if (!k->bounds)
 		return BPG_OK;
-	struct known *s = find(k, c);
-	if (!s->cube) {
+	struct known *s = find(k);
+	if (!s->box) {
 		int64_t n = f->spec->inputs;
-		if (++k->n > BPG_BOX_NUMBERS_MOST / (4 * n))
+		if (k->n >= BPG_BOX_NUMBERS_MOST / (4 * n))
 			return bpg_fail(f->ctx, BPG_EUNSUPPORTED,
 			                "%s:%lld: more than %lld boxes of %lld inputs; split the property", f->path,
-			                (long long)line, (long long)(k->n - 1), (long long)n);
+			                (long long)line, (long long)k->n, (long long)n);
 		struct bpg_box *b = box_new(f->spec->arena, n);
 		if (!b)
 			return no_memory(f);
 		memcpy(b->lo, f->box->lo, 4 * (size_t)n * sizeof *b->lo);    /* the four arrays are one block */
-		for (int64_t i = 0; i < c->bounds; i++)
-			box_set(b, &c->bound[i]);
-		*s = (struct known){ c, b };
+		for (int64_t i = 0; i < k->bounds; i++)
+			box_set(b, &k->bound[i]);
+		*s = (struct known){ b, k->bounds, ++k->n };
 	}
-	*box = s->box;
+	*found = *s;
 	return BPG_OK;
 }
 
-/* drop_idle writes into bounds that cubes may share; what it writes is the same for all of them, but the number kept is
- * per cube, so each cube gets its own copy first. */
-static bool own_bounds(struct bpg_normal *f, struct cube *c)
+/* Disjuncts of one box follow each other, in order of the first of them: whoever bounds a box does it once. */
+static enum bpg_status group(struct bpg_normal *f, const struct boxes *k)
 {
-	if (!c->bounds)
-		return true;
-	struct bpg_bound *copy = bpg_arena_alloc(f->scratch, (size_t)c->bounds, sizeof *copy);
-	if (!copy)
-		return false;
-	memcpy(copy, c->bound, (size_t)c->bounds * sizeof *copy);
-	c->bound = copy;
-	return true;
+	struct bpg_spec *spec = f->spec;
+	int64_t n = spec->disjuncts, *first = bpg_calloc((size_t)k->n + 2, sizeof *first);
+	int64_t *order = bpg_calloc((size_t)k->n + 1, sizeof *order), boxes = 0;
+	struct bpg_disjunct *to = bpg_arena_alloc(spec->arena, (size_t)n, sizeof *to);
+	enum bpg_status st = BPG_OK;
+	if (!first || !order || !to)
+		BPG_TRY_TO(no_memory(f), out);
+	/* Numbers by first appearance, the whole box among them. */
+	for (int64_t i = 0; i < n; i++)
+		if (!order[k->number[i]])
+			order[k->number[i]] = ++boxes;
+	for (int64_t i = 0; i < n; i++)
+		first[order[k->number[i]]]++;
+	for (int64_t b = 0; b < k->n + 1; b++)
+		first[b + 1] += first[b];
+	for (int64_t i = 0; i < n; i++)
+		to[first[order[k->number[i]] - 1]++] = spec->disjunct[i];
+	spec->disjunct = to;
+out:
+	free(order);
+	free(first);
+	return st;
 }
 
 void bpg_normal_renumber(struct bpg_normal *f, const int64_t *to, int64_t n)
@@ -476,41 +525,37 @@ static enum bpg_status renumber_box(struct bpg_normal *f)
 	return BPG_OK;
 }
 
-static void renumber_bounds(const struct bpg_normal *f, struct cube *c)
-{
-	for (int64_t i = 0; i < c->bounds; i++)
-		c->bound[i].x = f->to[c->bound[i].x];
-	c->bounds = tidy(c->bound, c->bounds);
-}
-
 static enum bpg_status fill(struct bpg_normal *f, struct list *cubes, int64_t line)
 {
 	struct bpg_spec *spec = f->spec;
-	struct boxes known = { .room = 16 };
-	while (known.room < 2 * cubes->n)
-		known.room *= 2;
-	known.slot = bpg_calloc((size_t)known.room, sizeof *known.slot);
+	struct boxes k = { .room = 16 };
+	struct known found;
+	while (k.room < 2 * cubes->n)
+		k.room *= 2;
+	k.slot = bpg_calloc((size_t)k.room, sizeof *k.slot);
+	k.number = bpg_calloc((size_t)cubes->n, sizeof *k.number);
 	spec->disjunct = bpg_arena_alloc(spec->arena, (size_t)cubes->n, sizeof *spec->disjunct);
 	enum bpg_status st = BPG_OK;
-	if (!known.slot || !spec->disjunct)
+	if (!k.slot || !k.number || !spec->disjunct)
 		BPG_TRY_TO(no_memory(f), out);
-	for (int64_t i = 0; i < cubes->n; i++) {
-		struct cube *c = &cubes->cube[i];
-		struct bpg_disjunct *d = &spec->disjunct[i];
-		if (!own_bounds(f, c))
-			BPG_TRY_TO(no_memory(f), out);
-		if (f->to)
-			renumber_bounds(f, c);
-		drop_idle(f->box, c);
-		BPG_TRY_TO(box_of(f, &known, c, line, &d->box), out);
+	for (int64_t i = 0, most = 0; i < cubes->n; i++) {
+		const struct cube *c = &cubes->cube[i];
+		BPG_TRY_TO(take_bounds(f, &k, c), out);
+		BPG_TRY_TO(box_of(f, &k, line, &found), out);
 		if (c->rows > INT32_MAX)
 			BPG_TRY_TO(too_many(f, line, INT32_MAX, "rows"), out);
-		d->rows = (int)c->rows;
-		d->row = c->row;
+		spec->disjunct[i] = (struct bpg_disjunct){ .box = found.box, .rows = (int)c->rows, .row = c->row };
+		k.number[i] = found.number;
+		k.apart |= i > 0 && found.number != k.number[i - 1] && found.number <= most;
+		most = BPG_MAX(most, found.number);
 	}
 	spec->disjuncts = cubes->n;
+	if (k.apart)
+		st = group(f, &k);
 out:
-	free(known.slot);
+	free(k.number);
+	free(k.bound);
+	free(k.slot);
 	return st;
 }
 

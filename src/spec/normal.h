@@ -8,9 +8,10 @@
 
 #include "spec/spec.h"
 
-/* Most disjuncts of a property, and most bounds and rows in all of them together (those on the way included). */
-#define BPG_DISJUNCTS_MOST ((int64_t)1 << 19)
-#define BPG_CONDITIONS_MOST ((int64_t)1 << 23)
+/* Most disjuncts of a property, and most bounds and rows in all of them together (those on the way included, what several
+ * disjuncts share once). */
+#define BPG_DISJUNCTS_MOST ((int64_t)1 << 21)
+#define BPG_CONDITIONS_MOST ((int64_t)1 << 24)
 /* Most numbers in boxes of disjuncts: 1 GiB. */
 #define BPG_BOX_NUMBERS_MOST ((int64_t)1 << 27)
 
@@ -39,7 +40,7 @@ bool bpg_normal_outermost(const struct bpg_normal *normal);
 
 /* Inputs are numbered anew before the end: input x becomes to[x] < n, several of them perhaps the same one. `to` is borrowed. */
 void bpg_normal_renumber(struct bpg_normal *normal, const int64_t *to, int64_t n);
-/* All is closed: fills spec->disjuncts and spec->disjunct. */
+/* All is closed: fills spec->disjuncts and spec->disjunct. Equal boxes are one box, and its disjuncts follow each other. */
 enum bpg_status bpg_normal_finish(struct bpg_normal *normal, int64_t line);
 
 #endif

@@ -115,6 +115,11 @@ static const struct { const char *text, *form; } forms[] = {
 	{ "(assert (or (= Y_0 1) (= Y_0 2)))", "{ |+1Y_0-1<=0 |-1Y_0+1<=0 } { |+1Y_0-2<=0 |-1Y_0+2<=0 }" },
 	{ "(assert (<= -1 X_0 1))(assert (< Y_0 Y_1 3))", "{ X_0[-1,1] |+1Y_0-1Y_1+0<0 |+1Y_1-3<0 }" },
 	{ "(assert (>= 1 X_0 -1))(assert (= 3 X_1 3))", "{ X_0[-1,1] X_1[3,3] }" },
+	/* disjuncts of one box follow each other */
+	{ "(assert (or (and (<= X_0 1) (<= Y_0 1)) (<= Y_0 2) (and (>= X_1 0) (<= Y_0 3)) (and (<= X_0 1) (<= Y_0 4)) (<= Y_0 5)"
+	  " (and (>= X_1 0) (<= Y_0 6)) (and (<= X_0 1) (>= X_1 0))))",
+	  "{ X_0[-inf,1] |+1Y_0-1<=0 } { X_0[-inf,1] |+1Y_0-4<=0 } { |+1Y_0-2<=0 } { |+1Y_0-5<=0 } { X_1[0,inf] |+1Y_0-3<=0 } "
+	  "{ X_1[0,inf] |+1Y_0-6<=0 } { X_0[-inf,1] X_1[0,inf] }" },
 	/* linear terms */
 	{ "(assert (<= (+ X_0 1) 3))(assert (>= (* (- 2) X_0) (- 8)))(assert (<= (* 0 X_0) 1000))(assert (>= (- X_0 1) 1))",
 	 "{ X_0[2,2] }" },
@@ -272,8 +277,8 @@ START_TEST(shared_boxes)
 	ck_assert_int_eq(read_text(text, 2, 2, &s), BPG_OK);
 	ck_assert_int_eq(s->disjuncts, 5);
 	const struct bpg_disjunct *d = s->disjunct;
-	ck_assert(d[0].box == d[1].box && d[0].box == d[4].box && d[2].box == d[3].box && d[0].box != d[2].box);
-	ck_assert(d[2].box->up[1] == 1 && d[2].box->up[0] == 1 && d[0].box->up[1] == INFINITY);
+	ck_assert(d[0].box == d[1].box && d[0].box == d[2].box && d[3].box == d[4].box && d[0].box != d[3].box);
+	ck_assert(d[3].box->up[1] == 1 && d[3].box->up[0] == 1 && d[0].box->up[1] == INFINITY);
 	bpg_spec_free(s);
 }
 END_TEST
@@ -612,11 +617,11 @@ static const struct { const char *head, *unit; int times; const char *tail, *mes
 	{ DECLARE, "(", 100000, "", "a command belongs" },
 	{ DECLARE "(set-info ", "(", 100000, "", "the file ends" },
 	{ DECLARE "(assert (<= Y_0 ", "1", 1100000, "))", "more than a million characters" },
-	{ DECLARE, "(assert (or (<= Y_0 1) (<= Y_0 2)))", 40, "", "multiply out to more than 524288 disjuncts" },
+	{ DECLARE, "(assert (or (<= Y_0 1) (<= Y_0 2)))", 40, "", "multiply out to more than 2097152 disjuncts" },
 	/* 81 disjuncts of a million rows */
 	{ DECLARE "(assert (or (<= Y_0 1) (and true", "(<= Y_0 1)", 1000000, ")))(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))"
 	  "(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))"
-	  "(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))", "more than 8388608 conditions" },
+	  "(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))", "more than 16777216 conditions" },
 };
 
 /* Depth, length and size have limits that say what they are. */
