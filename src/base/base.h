@@ -61,6 +61,12 @@ double bpg_process_start(void); /* monotonic time when the process began */
 enum bpg_status bpg_vfail(struct bpg_ctx *ctx, enum bpg_status code, const char *format, va_list ap);
 enum bpg_status bpg_nomem(struct bpg_ctx *ctx, const char *what);
 
+/* ---- reading long files ends early ---- */
+
+/* From now on bpg_ctx_stopped is true once bpg_now() has passed `deadline` (0: never) or *cancel is not zero (null: never). */
+void bpg_ctx_limit(struct bpg_ctx *ctx, double deadline, const volatile int *cancel);
+bool bpg_ctx_stopped(const struct bpg_ctx *ctx);
+
 /* ---- outward arithmetic: round to nearest is in force, results are moved outward by steps of the last place ---- */
 
 double bpg_next_down(double x);

@@ -6,6 +6,8 @@
 
 struct bpg_ctx {
 	char *message;            /* null: none */
+	double deadline;          /* of reading; 0: none */
+	const volatile int *cancel; /* null: none */
 };
 
 static const char no_room[] = "memory ran out while a message was written";
@@ -50,6 +52,17 @@ static char *write_line(const char *format, va_list ap)
 		if (*s < 0x20 || *s == 0x7f)
 			*s = '?';
 	return text;
+}
+
+void bpg_ctx_limit(struct bpg_ctx *ctx, double deadline, const volatile int *cancel)
+{
+	ctx->deadline = deadline;
+	ctx->cancel = cancel;
+}
+
+bool bpg_ctx_stopped(const struct bpg_ctx *ctx)
+{
+	return ctx && ((ctx->cancel && *ctx->cancel) || (ctx->deadline > 0 && bpg_now() >= ctx->deadline));
 }
 
 enum bpg_status bpg_vfail(struct bpg_ctx *ctx, enum bpg_status code, const char *format, va_list ap)

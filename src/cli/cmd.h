@@ -20,8 +20,10 @@ struct bpg_net;
 struct bpg_options;
 struct bpg_question;
 struct bpg_result;
-/* Before a run: interrupts end it and its result is still written; a note about idle cores. */
-void cmd_begin(struct bpg_options *o);
+/* Before a run: interrupts and --timeout end it, also while files are read, and its result is still written; a note about idle cores. */
+void cmd_begin(struct bpg_ctx *ctx, struct bpg_options *o);
+/* In place of a run when files were not read to their end: writes "timeout" or "unknown". */
+enum bpg_status cmd_stopped(struct bpg_ctx *ctx, const struct bpg_options *o, const char *network, const char *property, int *code);
 /* After it: all outputs that were asked for. */
 enum bpg_status cmd_write(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r);
 /* The question of the property file (null: none) or of the region options; says so when nobody chose a region. */

@@ -72,13 +72,29 @@ static void say_idle(void)
 		                "--enable-maxcpus has more (STARPU_NCPU=%d silences this)\n", idle, BPG_STARPU_MAXCPUS, BPG_STARPU_MAXCPUS);
 }
 
-void cmd_begin(struct bpg_options *o)
+static double deadline(const struct bpg_options *o)
+{
+	return o->timeout > 0 ? bpg_process_start() + o->timeout : 0;
+}
+
+void cmd_begin(struct bpg_ctx *ctx, struct bpg_options *o)
 {
 	catch_signals();
 	if (!o->quiet)
 		say_idle();
 	bpg_options_cancel(o, &cancelled);
+	bpg_ctx_limit(ctx, deadline(o), &cancelled);
 	o->live = true;
+}
+
+enum bpg_status cmd_stopped(struct bpg_ctx *ctx, const struct bpg_options *o, const char *network, const char *property, int *code)
+{
+	bool late = o->timeout > 0 && bpg_now() >= deadline(o);
+	double seconds = bpg_now() - bpg_process_start();
+	const struct bpg_result r = { .network = network, .property = property, .verdict = late ? BPG_VERDICT_TIMEOUT : BPG_VERDICT_UNKNOWN,
+		                      .seconds = { .total = seconds, .load = seconds } };
+	*code = bpg_result_exit(&r);
+	return cmd_write(ctx, o, &r);
 }
 
 int cmd_run(int argc, char **argv)
@@ -100,7 +116,7 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	BPG_TRY_TO(cmd_outputs(ctx, &o, files, file), out);
-	cmd_begin(&o);
+	cmd_begin(ctx, &o);
 	BPG_TRY_TO(bpg_plugins_load(ctx, o.layer), out);
 	BPG_TRY_TO(bpg_net_open(ctx, file[0], &net), out);
 	BPG_TRY_TO(cmd_question(ctx, &o, file[1], net, &q), out);
@@ -108,6 +124,8 @@ int cmd_run(int argc, char **argv)
 	BPG_TRY_TO(cmd_write(ctx, &o, r), out);
 	code = bpg_result_exit(r);
 out:
+	if (st == BPG_ECANCELLED)
+		st = cmd_stopped(ctx, &o, file[0], file[1], &code);
 	if (st)
 		code = cmd_end(ctx, st);
 	bpg_result_free(r);

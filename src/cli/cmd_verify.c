@@ -130,7 +130,6 @@ static enum bpg_status name_witness(struct verify *x)
 
 static enum bpg_status verify(struct verify *x, int *code)
 {
-	cmd_begin(&x->o);
 	BPG_TRY(bpg_plugins_load(x->ctx, x->o.layer));
 	BPG_TRY(files_open(&x->files));
 	BPG_TRY(bpg_query_read(x->ctx, x->query, &x->said));
@@ -159,6 +158,7 @@ int cmd_verify(int argc, char **argv)
 	}
 	if (!files)
 		BPG_TRY_TO(bpg_fail(x.ctx, BPG_EUSAGE, "give a query (QUERY.vnnlib); see bpgraph verify --help"), out);
+	cmd_begin(x.ctx, &x.o);
 	BPG_TRY_TO(bpg_query_open(x.ctx, path, &x.query), out);
 	if (!x.o.network)
 		BPG_TRY_TO(no_network(&x), out);
@@ -167,6 +167,8 @@ int cmd_verify(int argc, char **argv)
 	BPG_TRY_TO(look_at_outputs(&x), out);
 	st = verify(&x, &code);
 out:
+	if (st == BPG_ECANCELLED)
+		st = cmd_stopped(x.ctx, &x.o, x.files.given ? x.files.path[0] : NULL, path, &code);
 	if (st)
 		code = cmd_end(x.ctx, st);
 	bpg_result_free(x.result);

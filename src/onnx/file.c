@@ -119,7 +119,9 @@ static enum bpg_status copy_stream(struct bpg_ctx *ctx, const char *path, struct
 			st = bpg_fail(ctx, BPG_ENOMEM, "%s: no room to unpack it (%s); unpack it with gunzip", path,
 			              strerror(errno));
 	}
-	if (!st && got < 0)
+	if (!st && got < 0 && bpg_stream_status(stream) == BPG_ECANCELLED)
+		st = BPG_ECANCELLED;
+	else if (!st && got < 0)
 		st = bpg_fail(ctx, BPG_EFILE, "%s: damaged compressed file; copy it again", path);
 	free(buffer);
 	return st;

@@ -72,7 +72,7 @@ static bool take_bytes(struct reader *r, unsigned char *to, int64_t n)
 
 static enum bpg_status cut_npy(struct reader *r, const char *what)
 {
-	return r->bytes.damaged ? BPG_EFILE : bad_npy(r, what);
+	return r->bytes.damaged ? bpg_stream_status(r->bytes.stream) : bad_npy(r, what);
 }
 
 /* Text behind 'key': in the header's dictionary; null when absent. */
@@ -226,7 +226,7 @@ static enum bpg_status read_npy(struct reader *r)
 	}
 	int c = bpg_bytes_peek(&r->bytes);
 	if (c == BPG_BYTES_DAMAGED)
-		return BPG_EFILE;
+		return bpg_stream_status(r->bytes.stream);
 	return c < 0 ? BPG_OK : bad_npy(r, "something follows the last element");
 }
 
@@ -262,7 +262,7 @@ static enum bpg_status take_word(struct reader *r)
 			return bpg_nomem(r->ctx, r->path);
 		r->word[r->len] = ends ? '\0' : (char)c;
 		if (c == BPG_BYTES_DAMAGED)
-			return BPG_EFILE;
+			return bpg_stream_status(r->bytes.stream);
 		if (ends)
 			return BPG_OK;
 		if (++r->len > WORD_MOST)
@@ -279,7 +279,7 @@ static enum bpg_status read_text(struct reader *r)
 		int c = bpg_bytes_peek(&r->bytes);
 		int64_t line = r->bytes.line;
 		if (c == BPG_BYTES_DAMAGED)
-			return BPG_EFILE;
+			return bpg_stream_status(r->bytes.stream);
 		if (c == BPG_BYTES_END)
 			break;
 		if (comment ? c != '\n' && c != '\r' : c == ' ' || c == '\t') {

@@ -43,7 +43,7 @@ static enum bpg_status bad(struct bpg_query_lexer *s, const char *what)
 	return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line, "%s", what));
 }
 
-static enum bpg_status damaged(struct bpg_query_lexer *s) { return stop(s, BPG_EFILE); } /* the stream has written its message */
+static enum bpg_status damaged(struct bpg_query_lexer *s) { return stop(s, bpg_stream_status(s->bytes.stream)); } /* the stream has written its message */
 
 static bool digit(int c) { return c >= '0' && c <= '9'; }
 static bool letter(int c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

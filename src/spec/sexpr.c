@@ -29,7 +29,7 @@ static enum bpg_token bad(struct bpg_sexpr *s, const char *what)
 /* The stream has written its message. */
 static enum bpg_token damaged(struct bpg_sexpr *s)
 {
-	s->status = BPG_EFILE;
+	s->status = bpg_stream_status(s->bytes.stream);
 	return BPG_TOKEN_BAD;
 }
 

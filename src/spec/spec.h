@@ -66,8 +66,10 @@ bool bpg_decimal(const char *text, double *nearest, double *lo, double *up);
 /* A file that may be compressed: whole content in memory-like stream. */
 struct bpg_stream;
 enum bpg_status bpg_stream_open(struct bpg_ctx *ctx, const char *path, struct bpg_stream **stream);
-/* Next bytes, at most `room`; 0 at the end, -1 on a damaged file (the message is written, BPG_EFILE). */
+/* Next bytes, at most `room`; 0 at the end, -1 on a damaged file and when the context says stop (the message is written). */
 int64_t bpg_stream_read(struct bpg_stream *stream, void *to, int64_t room);
+/* Why it gave -1. */
+enum bpg_status bpg_stream_status(const struct bpg_stream *stream);
 void bpg_stream_close(struct bpg_stream *stream);
 
 #endif

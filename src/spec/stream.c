@@ -18,7 +18,7 @@ struct bpg_stream {
 	char *path;
 	int fd;
 	bool gzip, inside;        /* compressed; inside a member */
-	bool failed, ended;
+	bool failed, stopped, ended;
 	z_stream z;
 	int64_t at, end;          /* bytes read from the file and not used yet */
 	unsigned char in[STREAM_CHUNK];
@@ -160,12 +160,19 @@ static int64_t read_gzip(struct bpg_stream *s, void *to, int64_t room)
 	return wanted - s->z.avail_out;
 }
 
+enum bpg_status bpg_stream_status(const struct bpg_stream *s) { return s->stopped ? BPG_ECANCELLED : BPG_EFILE; }
+
 int64_t bpg_stream_read(struct bpg_stream *s, void *to, int64_t room)
 {
 	if (s->failed)
 		return -1;
 	if (room <= 0)
 		return 0;
+	if (bpg_ctx_stopped(s->ctx)) {
+		s->failed = s->stopped = true;
+		bpg_fail(s->ctx, BPG_ECANCELLED, "%s: stopped while it was read", s->path);
+		return -1;
+	}
 	if (s->gzip)
 		return read_gzip(s, to, room);
 	if (s->at < s->end) {

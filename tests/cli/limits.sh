@@ -48,6 +48,27 @@ limited "$tmp/slow.vnnlib" --attack off
 limited "$tmp/slow.vnnlib"
 [ "$(cat "$tmp/out")" = timeout ] || complain "with a property and the attack it prints: $(cat "$tmp/out")"
 
+# Reading is part of the time, and an interrupt ends it: a property that never ends.
+"$make_net" "$tmp/small.onnx" 1 4 1 1 || exit 99
+mkfifo "$tmp/endless" || exit 99
+yes '; nothing' >"$tmp/endless" 2>/dev/null &
+before=$(date +%s%N)
+"$bpgraph" run "$tmp/small.onnx" "$tmp/endless" --quiet --timeout 1 --json "$tmp/json" >"$tmp/out" 2>"$tmp/err"
+rc=$?
+late=$((($(date +%s%N) - before) / 1000000 - 1000))
+[ $rc = 4 ] && [ "$(cat "$tmp/out")" = timeout ] || complain "out of time while it reads: exit status $rc: $(cat "$tmp/out" "$tmp/err")"
+[ $late -lt 5000 ] || complain "out of time while it reads: $late ms past the limit"
+valid_json "$tmp/json" "out of time while it reads"
+[ "$(field "$tmp/json" verdict)" = timeout ] || complain "out of time while it reads: no verdict in the JSON"
+yes '; nothing' >"$tmp/endless" 2>/dev/null &
+"$bpgraph" run "$tmp/small.onnx" "$tmp/endless" --quiet >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+sleep 1
+kill -s INT $pid
+wait $pid
+rc=$?
+[ $rc = 3 ] && [ "$(cat "$tmp/out")" = unknown ] || complain "interrupted while it reads: exit status $rc: $(cat "$tmp/out" "$tmp/err")"
+
 # ---- an interrupt: unknown, exit 3, and the JSON is written ----
 
 for signal in INT TERM HUP; do
