@@ -2,6 +2,8 @@
 #ifndef BPG_BYTES_H
 #define BPG_BYTES_H
 
+#include <string.h>
+
 #include "spec/spec.h"
 
 enum { BPG_BYTES_END = -1, BPG_BYTES_DAMAGED = -2 };
@@ -50,6 +52,23 @@ static inline void bpg_bytes_take(struct bpg_bytes *b)
 	if (c == '\r' || (c == '\n' && !b->cr))
 		b->line++;
 	b->cr = c == '\r';
+}
+
+/* How many of the bytes in the buffer pass; none of these ends a line. 0 also at the end of the buffer: peek then fills it. */
+static inline int64_t bpg_bytes_run(const struct bpg_bytes *b, bool (*pass)(int c))
+{
+	int64_t n = 0, most = b->end - b->at;
+	while (n < most && pass(b->buffer[b->at + n]))
+		n++;
+	return n;
+}
+
+/* Copies n bytes of such a run and takes them. */
+static inline void bpg_bytes_copy(struct bpg_bytes *b, char *to, int64_t n)
+{
+	memcpy(to, b->buffer + b->at, (size_t)n);
+	b->at += n;
+	b->cr = false;
 }
 
 #endif

@@ -55,10 +55,12 @@ static bool blank(int c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r
 static int peek(struct bpg_query_lexer *s) { return bpg_bytes_peek(&s->bytes); }
 static void take(struct bpg_query_lexer *s) { bpg_bytes_take(&s->bytes); }
 
+static enum bpg_status too_long(struct bpg_query_lexer *s) { return bad(s, "a name, number or string of more than a million characters"); }
+
 static enum bpg_status put(struct bpg_query_lexer *s, int c)
 {
 	if (s->len == BPG_QT_WORD_MOST)
-		return bad(s, "a name, number or string of more than a million characters");
+		return too_long(s);
 	if (s->len == s->room && !bpg_grow(&s->word, &s->room, s->len + 64, 1))
 		return stop(s, bpg_nomem(s->ctx, s->path));
 	s->word[s->len++] = (char)c;
@@ -66,10 +68,17 @@ static enum bpg_status put(struct bpg_query_lexer *s, int c)
 }
 
 /* Appends characters of a kind to the word. */
-static enum bpg_status run(struct bpg_query_lexer *s, bool (*kind)(int c))
+static inline enum bpg_status run(struct bpg_query_lexer *s, bool (*kind)(int c))
 {
-	for (int c; kind(c = peek(s)); take(s))
-		BPG_TRY(put(s, c));
+	while (kind(peek(s))) {
+		int64_t n = bpg_bytes_run(&s->bytes, kind);
+		if (s->len + n > BPG_QT_WORD_MOST)
+			return too_long(s);
+		if (!bpg_grow(&s->word, &s->room, s->len + n, 1))
+			return stop(s, bpg_nomem(s->ctx, s->path));
+		bpg_bytes_copy(&s->bytes, s->word + s->len, n);
+		s->len += n;
+	}
 	return s->bytes.damaged ? damaged(s) : BPG_OK;
 }
 

@@ -72,11 +72,13 @@ static int skip_blanks(struct bpg_sexpr *s)
 static enum bpg_token take_word(struct bpg_sexpr *s)
 {
 	for (int c; (c = bpg_bytes_peek(&s->bytes)) >= 0 && wordy(c);) {
-		if (!put(s, c))
-			return no_memory(s);
-		if (s->len > BPG_SEXPR_WORD_MOST)
+		int64_t n = bpg_bytes_run(&s->bytes, wordy);
+		if (s->len + n > BPG_SEXPR_WORD_MOST)
 			return bad(s, "a word of more than a million characters");
-		bpg_bytes_take(&s->bytes);
+		if (!bpg_grow(&s->word, &s->room, s->len + n, 1))
+			return no_memory(s);
+		bpg_bytes_copy(&s->bytes, s->word + s->len, n);
+		s->len += n;
 	}
 	if (s->bytes.damaged)
 		return damaged(s);
