@@ -419,17 +419,50 @@ static void try_region(struct trial *t, int kind)
 		}
 }
 
-static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
+static void try_regions(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed, const struct bpg_net *net)
 {
-	struct bpg_net *net = draw_net(ctx, seed);
-
 	for (int kind = 0; kind < (int)BPG_LEN(kinds); kind++) {
 		struct trial t = { .seed = seed, .ctx = ctx, .rt = rt, .net = net, .arena = bpg_arena_new() };
 		bpg_rng_seed(&t.rng, seed * 31 + (uint64_t)kind);
 		try_region(&t, kind);
 		bpg_arena_free(t.arena);
 	}
+}
+
+static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
+{
+	struct bpg_net *net = draw_net(ctx, seed);
+
+	try_regions(ctx, rt, seed, net);
 	bpg_net_free(net);
+}
+
+/* Two networks that share some inputs, one twice with the same inputs, and one twice that shares some; inputs may be outputs, too. */
+static void try_joined(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed)
+{
+	struct bpg_rng rng;
+	struct bpg_net *a = draw_net(ctx, seed), *b = draw_net(ctx, seed + 500), *both;
+
+	bpg_rng_seed(&rng, seed);
+	for (int k = 0; k < 3; k++) {
+		const struct bpg_net_part part[] = { { a, "a" }, { k ? a : b, "b" } };
+		int64_t n = a->in_count + part[1].net->in_count, *same = bpg_calloc((size_t)n, sizeof *same);
+		ck_assert_ptr_nonnull(same);
+		for (int64_t i = 0; i < n; i++) {
+			int64_t twin = bpg_rng_below(&rng, i + 1);
+			if (k == 1)
+				same[i] = i % a->in_count;
+			else
+				same[i] = twin < i && bpg_rng_below(&rng, 2) ? same[twin] : i;
+		}
+		enum bpg_status st = bpg_net_join(ctx, 2, part, same, bpg_rng_below(&rng, 2), &both);
+		REQUIRE(!st, "seed %llu: %s", (unsigned long long)seed, bpg_ctx_message(ctx));
+		try_regions(ctx, rt, seed, both);
+		bpg_net_free(both);
+		free(same);
+	}
+	bpg_net_free(b);
+	bpg_net_free(a);
 }
 
 static void start(struct bpg_ctx **ctx, struct bpg_rt **rt)
@@ -451,6 +484,23 @@ START_TEST(test_random)
 		try_net(ctx, rt, strtoull(seed, NULL, 10));
 	for (int n = 0; n < NETS && !seed; n++)
 		try_net(ctx, rt, 1000 + (uint64_t)(_i * NETS + n));
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+/* The same for networks that stand side by side. */
+START_TEST(test_joined)
+{
+	struct bpg_ctx *ctx;
+	const char *seed = getenv("BPG_SEED");
+	struct bpg_rt *rt;
+
+	start(&ctx, &rt);
+	if (seed && _i == 0)
+		try_joined(ctx, rt, strtoull(seed, NULL, 10));
+	for (int n = 0; n < NETS / 3 && !seed; n++)
+		try_joined(ctx, rt, 1000 + (uint64_t)(_i * NETS + n));
 	bpg_rt_stop(rt);
 	bpg_ctx_free(ctx);
 }
@@ -561,6 +611,7 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, test_random, 0, GROUPS);
+	tcase_add_loop_test(t, test_joined, 0, GROUPS);
 	tcase_add_test(t, test_output_before_relu);
 	tcase_add_loop_test(t, test_alpha_at_kink, 0, 2);
 	tcase_add_loop_test(t, test_linear_on_ball, 0, 2);
