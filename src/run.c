@@ -45,6 +45,8 @@ static void set_bound_options(struct run *x)
 		.objective = (enum bpg_objective)o->objective,
 		.rate = o->lr,
 		.decay = o->lr_decay,
+		.patience = (int)o->patience,
+		.goal = INFINITY,
 		.slope = (enum bpg_slope_rule)o->slope,
 		.wide = o->precision == BPG_PRECISION_F64,
 		.slack = o->sound != BPG_SOUND_OFF,
@@ -81,14 +83,15 @@ static enum bpg_status question_rows(struct run *x, struct bpg_question_row **ro
 	return BPG_OK;
 }
 
-/* Intervals, before anything that takes long: what a run that is out of time can still say. A failure is that of the run
- * itself, which comes to it again. */
-static void bound_early(struct run *x, const struct bpg_question_row *row, double *lo, double *up)
+/* Bounds by a method that takes less time, before those that take long: what a run that is out of time can still say. A failure
+ * is that of the run itself, which comes to it again. */
+static void bound_early(struct run *x, enum bpg_method method, const struct bpg_question_row *row, double *lo, double *up)
 {
 	struct bpg_bound_options o = x->bound;
 	struct bpg_model *m = NULL;
 
-	o.method = BPG_METHOD_IBP;
+	o.method = method;
+	o.iterations = 0;
 	o.progress = NULL;
 	if (bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &o, &m))
 		return;
@@ -97,6 +100,12 @@ static void bound_early(struct run *x, const struct bpg_question_row *row, doubl
 			lo[i] = -INFINITY, up[i] = INFINITY;
 	x->r->tasks += m->steps;
 	bpg_model_free(m);
+}
+
+static void tighter(int64_t rows, double *lo, double *up, const double *l, const double *u)
+{
+	for (int64_t i = 0; i < rows; i++)
+		lo[i] = BPG_MAX(lo[i], l[i]), up[i] = BPG_MIN(up[i], u[i]);
 }
 
 /* Bounds of the rows of a question without a property. */
@@ -121,7 +130,11 @@ static enum bpg_status bounds(struct run *x)
 		lo[i] = early_lo[i] = -INFINITY, up[i] = early_up[i] = INFINITY;
 	double start = bpg_now();
 	if (x->deadline > 0 && x->bound.method != BPG_METHOD_IBP)
-		bound_early(x, row, early_lo, early_up);
+		bound_early(x, BPG_METHOD_IBP, row, early_lo, early_up);
+	if (x->deadline > 0 && x->bound.iterations) {
+		bound_early(x, x->bound.method, row, lo, up);
+		tighter(r->rows, early_lo, early_up, lo, up);
+	}
 	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &x->bound, &m));
 	m->dot = x->dot;
 	st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
@@ -129,8 +142,7 @@ static enum bpg_status bounds(struct run *x)
 	r->verdict = st == BPG_ECANCELLED ? BPG_VERDICT_TIMEOUT : BPG_VERDICT_BOUNDS;
 	if (st == BPG_ECANCELLED) {
 		st = BPG_OK;
-		for (int64_t i = 0; i < r->rows; i++)
-			lo[i] = BPG_MAX(lo[i], early_lo[i]), up[i] = BPG_MIN(up[i], early_up[i]);
+		tighter(r->rows, lo, up, early_lo, early_up);
 	}
 	if (!st)
 		st = bpg_result_fill(x->ctx, r, m, x->o->layer_bounds);

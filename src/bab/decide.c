@@ -139,6 +139,7 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 
 	r->verdict = BPG_VERDICT_UNKNOWN;
 	x->bound.sides = 1;
+	x->bound.goal = 0;
 	for (int64_t i = 0; i < x->spec->disjuncts; i++)
 		r->rows += x->spec->disjunct[i].rows;
 	lower = bpg_arena_alloc(r->arena, (size_t)r->rows + 1, sizeof *lower);

@@ -266,6 +266,33 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 	}
 }
 
+/* ---- tiles packed anew ---- */
+
+static void move_row(const struct bpg_arg_move *a, const float *from, int old, float *to, int row)
+{
+	for (int array = 0; array < a->arrays; array++) {
+		const float *x = from + ((int64_t)(array * a->from_strips + old / BPG_LANES) * a->count) * BPG_LANES + old % BPG_LANES;
+		float *y = to + ((int64_t)(array * a->to_strips + row / BPG_LANES) * a->count) * BPG_LANES + row % BPG_LANES;
+		for (int64_t j = 0; j < a->count; j++)
+			y[j * BPG_LANES] = x[j * BPG_LANES];
+	}
+}
+
+void bpg_task_alpha_move(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_move *a = arg;
+
+	(void)rt;
+	if (a->first)
+		memset(buffer[1], 0, (size_t)(a->arrays * a->to_strips * BPG_LANES * a->count) * sizeof(float));
+	for (int i = 0; i < a->elements; i++) {
+		if (a->sides & 1)
+			move_row(a, buffer[0], a->index[i], buffer[1], a->to_first + i);
+		if (a->sides & 2)
+			move_row(a, buffer[0], a->from_minus + a->index[i], buffer[1], a->to_minus + a->to_first + i);
+	}
+}
+
 /* ---- where the bound is attained ---- */
 
 void bpg_task_corner(struct bpg_rt *rt, void *const *buffer, const void *arg)

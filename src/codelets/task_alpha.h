@@ -37,6 +37,16 @@ bpg_task_fn bpg_task_relax_alpha;
  * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw). */
 bpg_task_fn bpg_task_alpha_step;
 
+/* Rows of some elements from one tile's parameters (or moments) to another's: element index[i] there is element to_first + i here.
+ * Arrays are [strips][count][16]. buffers: from (read), to (write when `first`, then the rest is 0; else rw). */
+struct bpg_arg_move {
+	int to_strips, to_minus, to_first, from_strips, from_minus, sides, elements, arrays;
+	const int *index;         /* [elements] */
+	int64_t count;
+	bool first;
+};
+bpg_task_fn bpg_task_alpha_move;
+
 /* Where the bound is attained. buffers: bounds of the input, tile over it, state (read), point (write). */
 struct bpg_arg_corner {
 	const struct bpg_hop *hop;

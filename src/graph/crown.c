@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/dot.h"
 #include "graph/lower.h"
+#include "graph/rounds.h"
 
 /* ---- which elements need rows ---- */
 
@@ -56,74 +56,6 @@ static bool has_nonlinear_reader(const struct bpg_model *m, const struct bpg_mod
 
 /* ---- stages ---- */
 
-static void say(const struct bpg_model *m, int node)
-{
-	if (m->options.progress)
-		m->options.progress(m->options.progress_arg, BPG_MIN(node + 1, m->nodes), m->nodes, m->rows);
-}
-
-/* Adds a wave to what the plan says: bytes, work, traffic. */
-static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
-{
-	for (int o = 0; o < m->options.owners; o++)
-		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[o]);
-	for (int64_t i = 0; i < w->steps; i++) {
-		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
-		m->planned += w->step[i].kind != BPG_STEP_FREE;
-	}
-	m->traffic += bpg_wave_traffic(m, s, w);
-}
-
-static enum bpg_status run_stage(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s)
-{
-	struct bpg_wave wave = { 0 };
-	int size = 1;
-	enum bpg_status st = bpg_lower_panels(ctx, m, s);
-
-	if (!st)
-		st = bpg_stage_wave_size(ctx, m, s, &size);
-	for (int t = 0; !st && !m->dry && t < s->tiles; t++) {
-		struct bpg_tile *tile = &s->tile[t];
-		size_t rows = (size_t)tile->strips * BPG_LANES;
-		tile->result_t = bpg_tensor_new(m->rt, rows * sizeof *tile->result, tile->result, tile->owner);
-		if (tile->keep)
-			tile->keep_t = bpg_tensor_new(m->rt, rows * (size_t)(m->net->in_count + 1) * sizeof *tile->keep, tile->keep, tile->owner);
-		if (!tile->result_t || (tile->keep && !tile->keep_t))
-			st = bpg_nomem(ctx, "a tile");
-	}
-	for (int t = 0; !st && t < s->tiles; t += size) {
-		st = bpg_wave_plan(ctx, m, s, t, BPG_MIN(size, s->tiles - t), &wave);
-		if (st)
-			break;
-		account(m, s, &wave);
-		if (m->dot)
-			bpg_wave_dot(m, s, &wave, m->dot);
-		if (!m->dry)
-			st = bpg_lower_wave(ctx, m, s, &wave);
-		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
-			st = bpg_model_wait(ctx, m);
-		for (int i = t; i < BPG_MIN(t + size, s->tiles); i++)
-			m->rows += s->tile[i].count * (1 + (s->tile[i].sides == 3));
-		say(m, s->node < 0 ? m->nodes : s->node);
-	}
-	enum bpg_status waited = bpg_model_wait(ctx, m);
-	for (int t = 0; t < s->tiles; t++) {
-		bpg_tensor_release(s->tile[t].result_t);
-		bpg_tensor_release(s->tile[t].keep_t);
-		s->tile[t].result_t = s->tile[t].keep_t = NULL;
-	}
-	bpg_wave_fini(&wave);
-	return waited ? waited : st;
-}
-
-/* Row number of element i's lower and upper side in a tile's results; -1: not asked. */
-static int side_row(const struct bpg_tile *t, int i, bool upper)
-{
-	if (!(t->sides & (upper ? 2 : 1)))
-		return -1;
-	return upper ? t->minus + i : i;
-}
-
 /* The tighter of two sound bounds; a finite crossing is a fault of ours or of the machine, never a proof. */
 static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, struct bpg_model_node *v, const struct bpg_stage *s)
 {
@@ -135,7 +67,7 @@ static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, s
 			double *own = v->bounds + (tile->segment ? tile->segment[i / BPG_LANES] : 0) * BPG_FIELDS * n;
 			double *l = own + BPG_LOWER * n, *u = own + BPG_UPPER * n, *c = own + BPG_CENTRE * n, *r = own + BPG_RADIUS * n;
 			int64_t j = tile->element[i];
-			double lo = tile->result[side_row(tile, i, false)], up = -tile->result[side_row(tile, i, true)];
+			double lo = tile->result[bpg_tile_row(tile, i, false)], up = -tile->result[bpg_tile_row(tile, i, true)];
 			if (lo > l[j])
 				l[j] = lo;
 			if (up < u[j])
@@ -165,6 +97,42 @@ static int64_t wanted(const struct bpg_model *m, const struct bpg_model_node *v,
 	return count;
 }
 
+struct node_look {
+	struct bpg_model_node *v;
+	int64_t *element;         /* [n] scratch */
+	unsigned char *wanted;    /* [n] scratch */
+};
+
+static enum bpg_status look_at_node(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, void *arg)
+{
+	const struct node_look *look = arg;
+
+	BPG_TRY(tighten(ctx, m, look->v, s));
+	if (!s->iterations)
+		return BPG_OK;
+	memset(look->wanted, 0, (size_t)look->v->columns.n);
+	for (int64_t i = bpg_wanted(m, look->v, 0, look->element) - 1; i >= 0; i--)
+		look->wanted[look->element[i]] = 1;
+	for (int t = 0; t < s->tiles; t++)
+		for (int i = 0; i < s->tile[t].count; i++)
+			s->tile[t].met[i] = !look->wanted[s->tile[t].element[i]];
+	return BPG_OK;
+}
+
+/* What the plain pass has found. */
+static void set_plain(const struct bpg_model_node *v, struct bpg_stage *s)
+{
+	for (int t = 0; t < s->tiles; t++) {
+		struct bpg_tile *tile = &s->tile[t];
+		for (int i = 0; i < tile->count; i++) {
+			int lo = bpg_tile_row(tile, i, false), up = bpg_tile_row(tile, i, true);
+			tile->plain[lo] = tile->before[lo] = bpg_field(v, BPG_LOWER)[tile->element[i]];
+			tile->plain[up] = tile->before[up] = -bpg_field(v, BPG_UPPER)[tile->element[i]];
+		}
+	}
+	s->bounded = true;
+}
+
 /* Counts what the readers of v want tighter, and with `rows` bounds it by a walk. */
 static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool rows)
 {
@@ -172,8 +140,10 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	size_t most = (size_t)m->segments * (size_t)v->columns.n + 1;
 	int64_t *element = arena ? bpg_arena_alloc(arena, most, sizeof *element) : NULL;
 	int32_t *segment = arena ? bpg_arena_alloc(arena, most, sizeof *segment) : NULL;
+	struct node_look look = { v, arena ? bpg_arena_alloc(arena, (size_t)v->columns.n + 1, sizeof *element) : NULL,
+		                  arena ? bpg_arena_alloc(arena, (size_t)v->columns.n + 1, 1) : NULL };
 	struct bpg_stage stage;
-	enum bpg_status st = element && segment ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
+	enum bpg_status st = element && segment && look.element && look.wanted ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
 	int64_t count;
 	int asked = m->options.iterations, steps = m->options.objective == BPG_OBJECTIVE_FIXED ? 0 : asked;
 
@@ -194,10 +164,10 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		if (!count)
 			break;
 		st = bpg_stage_rows(ctx, m, arena, v->id, element, segment, count, false, &stage);
+		if (!st && stage.iterations)
+			set_plain(v, &stage);
 		if (!st)
-			st = run_stage(ctx, m, &stage);
-		if (!st && !m->dry)
-			st = tighten(ctx, m, v, &stage);
+			st = bpg_stage_run(ctx, m, &stage, look_at_node, &look);
 	}
 out:
 	m->options.iterations = asked;
@@ -276,6 +246,35 @@ static void rows_from_intervals(const struct bpg_model *m, int segment, const st
 	}
 }
 
+struct question_look {
+	double *lower, *upper;    /* [segments * rows asked] */
+};
+
+/* The tighter bound counts. A row of a property that is proved needs no more. */
+static enum bpg_status look_at_question(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, void *arg)
+{
+	const struct question_look *look = arg;
+	int64_t keep = m->net->in_count + 1;
+
+	(void)ctx;
+	for (int t = 0; t < s->tiles; t++) {
+		const struct bpg_tile *tile = &s->tile[t];
+		for (int i = 0; i < tile->count; i++) {
+			int a = bpg_tile_row(tile, i, false), b = bpg_tile_row(tile, i, true);
+			double *lower = &look->lower[tile->asked[i]], *upper = &look->upper[tile->asked[i]];
+			if (a >= 0 && tile->result[a] > *lower)
+				*lower = tile->result[a];
+			if (b >= 0 && -tile->result[b] < *upper)
+				*upper = -tile->result[b];
+			if (a >= 0 && tile->keep)
+				memcpy(m->options.input_planes + tile->asked[i] * keep, tile->keep + a * keep, (size_t)keep * sizeof *tile->keep);
+			tile->met[i] = *lower > m->options.goal;
+		}
+	}
+	m->iterations = BPG_MAX(m->iterations, BPG_MIN(s->to, s->iterations));
+	return BPG_OK;
+}
+
 enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_question_row *row, int64_t count, double *lower, double *upper)
 {
 	struct bpg_arena *arena = bpg_arena_new();
@@ -283,7 +282,6 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	struct bpg_stage stage;
 	enum bpg_status st = BPG_OK;
 	int sides = m->options.sides;
-	int64_t keep = m->net->in_count + 1;
 
 	for (int64_t i = 0; i < m->segments * count; i++)
 		lower[i] = -INFINITY, upper[i] = INFINITY;
@@ -303,7 +301,8 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 		row = own;
 	}
 	for (int v = 0; !st && v < m->nodes; v++) {
-		say(m, v);
+		if (m->options.progress)
+			m->options.progress(m->options.progress_arg, &(struct bpg_progress_point){ v + 1, m->nodes, m->rows, 0, 0, INFINITY });
 		st = bpg_rt_stopped(m->rt) ? bpg_model_wait(ctx, m) : settle(ctx, m, &m->node[v]);
 	}
 	if (!st)
@@ -313,23 +312,11 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	for (int s = 0; s < m->segments; s++)
 		rows_from_intervals(m, s, row, count, lower + s * count, upper + s * count);
 	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
-	BPG_TRY_TO(run_stage(ctx, m, &stage), out);
+	struct question_look look = { lower, upper };
+	BPG_TRY_TO(bpg_stage_run(ctx, m, &stage, look_at_question, &look), out);
 	if (m->least_bytes > m->options.memory)
 		BPG_TRY_TO(bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
 		                    m->least_bytes), out);
-	for (int t = 0; !m->dry && t < stage.tiles; t++) {
-		const struct bpg_tile *tile = &stage.tile[t];
-		for (int i = 0; i < tile->count; i++) {
-			int a = side_row(tile, i, false), b = side_row(tile, i, true);
-			int64_t at = tile->asked[i];
-			if (a >= 0 && tile->result[a] > lower[at])
-				lower[at] = tile->result[a];
-			if (b >= 0 && -tile->result[b] < upper[at])
-				upper[at] = -tile->result[b];
-			if (a >= 0 && tile->keep)
-				memcpy(m->options.input_planes + at * keep, tile->keep + a * keep, (size_t)keep * sizeof *tile->keep);
-		}
-	}
 	for (int64_t i = 0; i < m->segments * count; i++) {
 		if (!(sides & 1))
 			lower[i] = -INFINITY;

@@ -379,8 +379,14 @@ static struct bpg_view_tile view(const struct lowering *x, int b)
 
 static enum bpg_status need(struct lowering *x, int b)
 {
+	struct bpg_tensor **home = x->w->buffer[b].home;
+
+	if (!x->buffer[b] && home)
+		x->buffer[b] = *home;
 	if (!x->buffer[b])
 		x->buffer[b] = bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->s->tile[x->w->buffer[b].tile].owner);
+	if (home)
+		*home = x->buffer[b];
 	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
 }
 
@@ -739,14 +745,70 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 	x.written = bpg_calloc((size_t)w->buffers + 1, sizeof *x.written);
 	if (!x.buffer || !x.state || !x.written)
 		st = bpg_nomem(ctx, "a wave");
-	for (int64_t i = 0; !st && i < w->steps; i++)
+	for (int64_t i = 0; !st && i < w->steps && !bpg_rt_stopped(m->rt); i++)
 		st = lower_step(&x, &w->step[i]);
 	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
-		bpg_tensor_release(x.buffer[b]);
+		if (!w->buffer[b].home)
+			bpg_tensor_release(x.buffer[b]);
 	for (int t = 0; x.state && t < s->tiles; t++)
 		bpg_tensor_release(x.state[t]);
 	free(x.buffer);
 	free(x.state);
 	free(x.written);
 	return st;
+}
+
+/* ---- from round to round ---- */
+
+/* Parameters and moments of tile t at one node, from the tiles where its elements were. */
+static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *from, const struct bpg_tile *t, int node)
+{
+	struct bpg_lasting *to = &t->lasting[node];
+	const struct bpg_lasting *first = &from->tile[t->from_tile[0]].lasting[node];
+
+	*to = (struct bpg_lasting){ .at = first->at, .arrays = first->arrays };
+	if (!first->alpha)
+		return BPG_OK;
+	to->alpha = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 1), NULL, t->owner);
+	to->moments = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 2), NULL, t->owner);
+	if (!to->alpha || !to->moments)
+		return bpg_nomem(ctx, "a tile");
+	for (int i = 0, end; i < t->count; i = end) {
+		const struct bpg_tile *old = &from->tile[t->from_tile[i]];
+		struct bpg_arg_move a = { .to_strips = t->strips, .to_minus = t->minus, .to_first = i, .from_strips = old->strips, .from_minus = old->minus,
+			                  .index = t->from_index + i, .sides = t->sides, .count = to->at.count, .first = i == 0 };
+		for (end = i; end < t->count && t->from_tile[end] == t->from_tile[i]; end++)
+			;
+		a.elements = end - i;
+		for (int moments = 0; moments < 2; moments++) {
+			struct bpg_tensor *b[] = { moments ? old->lasting[node].moments : old->lasting[node].alpha, moments ? to->moments : to->alpha };
+			enum bpg_access mode[] = { BPG_READ, a.first ? BPG_WRITE : BPG_READ_WRITE };
+			a.arrays = (moments ? 2 : 1) * to->arrays;
+			BPG_TRY(submit(m, BPG_TASK_STEP, bpg_task_alpha_move, &a, sizeof a, 2, b, mode, 0, node, -1, 0));
+		}
+	}
+	return BPG_OK;
+}
+
+enum bpg_status bpg_lower_move(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *from, const struct bpg_stage *to)
+{
+	for (int i = 0; i < to->tiles; i++) {
+		struct bpg_tile *t = &to->tile[i];
+		t->lasting = bpg_arena_alloc(to->arena, (size_t)m->nodes, sizeof *t->lasting);
+		if (!t->lasting)
+			return bpg_nomem(ctx, "a tile");
+		for (int v = 0; v < m->nodes; v++)
+			BPG_TRY(move_node(ctx, m, from, t, v));
+	}
+	return BPG_OK;
+}
+
+void bpg_lower_leave(struct bpg_model *m, const struct bpg_stage *s)
+{
+	for (int t = 0; t < s->tiles; t++)
+		for (int v = 0; s->tile[t].lasting && v < m->nodes; v++) {
+			bpg_tensor_release(s->tile[t].lasting[v].alpha);
+			bpg_tensor_release(s->tile[t].lasting[v].moments);
+			s->tile[t].lasting[v].alpha = s->tile[t].lasting[v].moments = NULL;
+		}
 }

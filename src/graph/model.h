@@ -3,6 +3,7 @@
 #define BPG_MODEL_H
 
 #include "base/options.h"
+#include "base/progress.h"
 #include "codelets/tasks.h"
 #include "net/net.h"
 #include "spec/region.h"
@@ -52,8 +53,9 @@ struct bpg_bound_options {
 	/* [segments * rows asked][inputs + 1] written for lower sides; null: not wanted. A row is at least
 	 * sum coef * (x - centre) + constant (the last one) for every x of its region; centres are those of bpg_lower_input. */
 	double *input_planes;
-	/* Told which node is worked on and how many rows have been submitted; null: nobody. */
-	void (*progress)(void *arg, int node, int nodes, int64_t rows);
+	int patience;             /* iterations without gain after which a row leaves; 0: never */
+	double goal;              /* a row asked whose lower bound is above it leaves; infinite: none does */
+	bpg_progress_fn *progress; /* null: nobody is told */
 	void *progress_arg;
 };
 
@@ -69,7 +71,8 @@ struct bpg_model {
 	bool dry;                 /* plan only: intervals are computed, no walk is run */
 	uint64_t plan_hash;
 	int64_t steps, planned;   /* tasks submitted; steps of walks planned */
-	int64_t rows;             /* of walks submitted */
+	int64_t rows;             /* of walks submitted, each pass counted */
+	int iterations;           /* that the rows asked have had */
 	size_t *fixed_bytes, *most_bytes; /* [owners] predicted: bounds, planes and panels; most at any time */
 	size_t least_bytes;       /* with a memory limit: what one tile at a time takes */
 	double flops;             /* of the products planned */

@@ -203,10 +203,19 @@ static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, i
 	t->count = count;
 	t->sides = sides;
 	t->wide = wide;
+	t->apart = apart;
 	t->minus = sides != 3 ? 0 : apart ? (count + BPG_LANES - 1) / BPG_LANES * BPG_LANES : count;
 	t->strips = (t->minus + count + BPG_LANES - 1) / BPG_LANES;
-	t->result = bpg_arena_alloc(arena, (size_t)t->strips * BPG_LANES, sizeof *t->result);
-	return t->result ? t : NULL;
+	size_t rows = (size_t)t->strips * BPG_LANES;
+	t->result = bpg_arena_alloc(arena, rows, sizeof *t->result);
+	t->met = bpg_arena_alloc(arena, (size_t)count, 1);
+	if (s->iterations) {
+		t->plain = bpg_arena_alloc(arena, rows, sizeof *t->plain);
+		t->before = bpg_arena_alloc(arena, rows, sizeof *t->before);
+		if (!t->plain || !t->before)
+			return NULL;
+	}
+	return t->result && t->met ? t : NULL;
 }
 
 /* Owners take tiles in turn; the last, short one need not be alone. */
@@ -481,6 +490,80 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 	return BPG_OK;
 }
 
+/* ---- tiles packed anew ---- */
+
+/* The next elements that stay, into one tile; old tiles are walked in order, by tile and index. */
+static void fill_packed(const struct bpg_stage *s, struct bpg_tile *t, int64_t *element, struct bpg_question_row *row, int *tile, int *index)
+{
+	for (int i = 0; i < t->count; ++*index) {
+		while (*index >= s->tile[*tile].count)
+			++*tile, *index = 0;
+		const struct bpg_tile *old = &s->tile[*tile];
+		if (old->met[*index])
+			continue;
+		element[i] = old->row ? old->asked[*index] : old->element[*index];
+		if (old->row)
+			row[i] = old->row[*index];
+		t->from_tile[i] = *tile;
+		t->from_index[i] = *index;
+		for (int side = 0; side < 2; side++) {
+			int to = bpg_tile_row(t, i, side), from = bpg_tile_row(old, *index, side);
+			if (to < 0)
+				continue;
+			t->result[to] = old->result[from];
+			t->plain[to] = old->plain[from];
+			t->before[to] = old->before[from];
+		}
+		i++;
+	}
+}
+
+static bool packs_with(const struct bpg_tile *a, const struct bpg_tile *b)
+{
+	return a->sides == b->sides && !memcmp(&a->start, &b->start, sizeof a->start);
+}
+
+enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, struct bpg_stage *p)
+{
+	struct bpg_arena *arena = s->arena;
+
+	*p = *s;
+	p->tiles = 0;
+	p->tile = bpg_arena_alloc(arena, (size_t)s->tiles + 1, sizeof *p->tile);
+	if (!p->tile)
+		return bpg_nomem(ctx, "the tiles of a node");
+	for (int a = 0, b; a < s->tiles; a = b) {
+		int64_t stay = 0;
+		int most = 0, tile = a, index = 0;
+
+		for (b = a; b < s->tiles && packs_with(&s->tile[a], &s->tile[b]); b++) {
+			most = BPG_MAX(most, s->tile[b].count);
+			for (int i = 0; i < s->tile[b].count; i++)
+				stay += !s->tile[b].met[i];
+		}
+		for (int64_t tiles = (stay + most - 1) / most; stay > 0; tiles--) { /* even shares, no more tiles than before */
+			int64_t n = (stay + tiles - 1) / tiles;
+			n = BPG_MIN((n + BPG_LANES - 1) / BPG_LANES * BPG_LANES, stay);
+			struct bpg_tile *t = tile_new(p, arena, (int)n, s->tile[a].sides, s->tile[a].wide, s->tile[a].apart);
+			int64_t *element = bpg_arena_alloc(arena, (size_t)n, sizeof *element);
+			struct bpg_question_row *row = bpg_arena_alloc(arena, (size_t)n, sizeof *row);
+			if (!t || !element || !row
+			    || !(t->from_tile = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_tile))
+			    || !(t->from_index = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_index)))
+				return bpg_nomem(ctx, "the tiles of a node");
+			t->start = s->tile[a].start;
+			t->owner = (p->tiles - 1) % m->options.owners;
+			fill_packed(s, t, element, row, &tile, &index);
+			if (s->tile[a].row)
+				t->row = row, t->asked = element;
+			else
+				t->element = element;
+			stay -= n;
+		}
+	}
+	return BPG_OK;
+}
+
 /* ---- steps ---- */
 
 void bpg_plan_step(struct writer *x, struct bpg_step s)
@@ -711,7 +794,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		bpg_batch_plan(x, count);
 	} else if (!x->st && s->iterations) {
 		x->alpha = bpg_alpha_plan_new(x, count);
-		for (int pass = 0; !x->st && pass <= s->iterations; pass++) {
+		for (int pass = s->from; !x->st && pass < s->to; pass++) {
 			bpg_plan_backward(x, count, pass);
 			if (!x->st)
 				bpg_alpha_forward(x, count, pass);
@@ -747,8 +830,11 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, co
 	*tiles = want;
 	if (!limit)
 		return BPG_OK;
+	struct bpg_stage short_of = *s; /* the second pass is as any other */
+	short_of.from = 0;
+	short_of.to = BPG_MIN(s->iterations + 1, 2);
 	for (int t = 0; !st && t < s->tiles; t++) { /* windows differ from tile to tile */
-		st = bpg_wave_plan(ctx, m, s, t, 1, &one);
+		st = bpg_wave_plan(ctx, m, &short_of, t, 1, &one);
 		if (!st)
 			tile = BPG_MAX(tile, one.most_bytes[s->tile[t].owner]);
 	}

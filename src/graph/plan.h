@@ -52,6 +52,14 @@ struct bpg_buffer {
 	size_t bytes;
 	bool point;               /* of the forward chain: float whatever the tile is */
 	struct bpg_alpha_columns at; /* slopes, moments, kept: their columns */
+	struct bpg_tensor **home; /* slopes, moments: where they stay from wave to wave; null: the wave's own */
+};
+
+/* What a tile keeps from round to round at a node: [arrays][strips][count][16] floats. */
+struct bpg_lasting {
+	struct bpg_alpha_columns at;
+	int arrays;               /* of parameters; moments are twice as many; 0: none here */
+	struct bpg_tensor *alpha, *moments;
 };
 
 struct bpg_tile {
@@ -61,13 +69,30 @@ struct bpg_tile {
 	const int32_t *segment;   /* [strips]; null: one segment. Else strips are filled up by repeating */
 	int count, sides, strips, owner;
 	int minus;                /* first row of the upper sides; those of the lower sides begin at 0 */
-	bool wide;
+	bool wide, apart;         /* apart: upper sides begin with a strip of their own */
 	double *result;           /* [strips * 16] lower bounds of its rows; an upper side is a negated row */
 	struct bpg_tensor *result_t; /* handle of it while the stage runs */
 	double *keep;             /* [strips * 16][inputs + 1] see input_planes; null: not wanted */
 	struct bpg_tensor *keep_t;
 	struct bpg_window start;  /* GRID start nodes */
+	/* Where rows are optimised: */
+	struct bpg_lasting *lasting; /* [nodes], null: nothing yet */
+	double *plain, *before;   /* [strips * 16] bounds before the first iteration, before this round */
+	unsigned char *met;       /* [count] needs no more */
+	int *from_tile, *from_index; /* [count] a packed tile: where its elements were */
 };
+
+/* Bytes of `arrays` times its parameters: 1 themselves, 2 moments, 3 both. */
+static inline size_t bpg_lasting_bytes(int strips, const struct bpg_lasting *l, int arrays)
+{
+	return (size_t)(arrays * l->arrays * strips * BPG_LANES) * (size_t)l->at.count * sizeof(float);
+}
+
+/* Row of the lower or upper side of element i; -1: not asked. */
+static inline int bpg_tile_row(const struct bpg_tile *t, int i, bool upper)
+{
+	return !(t->sides & (upper ? 2 : 1)) ? -1 : upper ? t->minus + i : i;
+}
 
 struct bpg_batch;
 
@@ -86,6 +111,8 @@ struct bpg_stage {
 	int64_t concretized;      /* columns summed at the end */
 	int iterations;           /* steps of the optimiser, 0: plain */
 	struct bpg_batch *batch;  /* rows of domains (domains.h); null: of the region */
+	int from, to;             /* passes of this round; pass `iterations` is the last */
+	bool bounded;             /* tile.plain is known from the start */
 };
 
 struct bpg_wave {
@@ -109,6 +136,12 @@ void bpg_wave_fini(struct bpg_wave *wave);
 /* Tiles in flight that the memory limit allows (at least 1). Where not even one fits the model goes on as a plan, so that
  * its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int *tiles);
+
+/* Elements that are not met, of tiles that start in the same window, in fewer tiles; results and gains go with them. Tiles live in
+ * the stage's arena. */
+enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, struct bpg_stage *packed);
+/* Bytes of what a tile keeps from round to round. */
+size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *tile);
 
 /* True when the walk ends at this node. */
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *stage, int node);

@@ -1,7 +1,8 @@
 /* plan_alpha.c - the steps of alpha-CROWN: slopes of every tile, kept coefficients, the forward chain (see task_alpha.h).
  *
- * Each row optimises its own bound: rows never mix, so a tile's slopes, moments and points are its own and are freed with
- * it. A pass is a backward walk with the slopes and, but for the last, a forward chain that steps them. */
+ * Each row optimises its own bound: rows never mix, so a tile's slopes, moments and points are its own. A pass is a backward
+ * walk with the slopes and, but for the last, a forward chain that steps them. Slopes and moments outlive the wave: a tile has
+ * its passes in rounds (see rounds.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static bool has_choices(const struct bpg_hop *h)
 }
 
 /* Columns of the tile with two planes at node v. LIST: the first ones, the same for all tiles. */
-static bool find_columns(struct writer *x, const struct bpg_model_node *v, const struct bpg_window *w, struct slot *s)
+static bool find_columns(struct writer *x, const struct bpg_model_node *v, const struct bpg_window *w, struct bpg_alpha_columns *to)
 {
 	const struct bpg_columns *k = &v->columns;
 	int64_t columns = bpg_columns_in(k, w), n = 0, most = 0;
@@ -47,11 +48,11 @@ static bool find_columns(struct writer *x, const struct bpg_model_node *v, const
 		column[n] = (int32_t)c;
 		place[n++] = (int32_t)at;
 	}
-	s->at = (struct bpg_alpha_columns){ n, column, place };
+	*to = (struct bpg_alpha_columns){ n, column, place };
 	return true;
 }
 
-static int params(struct writer *x, int tile, int node, int arrays)
+static int params(struct writer *x, int tile, int node, int arrays, struct bpg_tensor **home)
 {
 	int b = bpg_plan_buffer(x, tile, node);
 
@@ -64,7 +65,29 @@ static int params(struct writer *x, int tile, int node, int arrays)
 	x->w->most_bytes[t->owner] = BPG_MAX(x->w->most_bytes[t->owner], x->live[t->owner]);
 	f->bytes = bytes;
 	f->at = SLOT(tile, node).at;
+	f->home = home;
 	return b;
+}
+
+/* What the tile keeps at a node from round to round; null after a failure. */
+static struct bpg_lasting *lasting(struct writer *x, int tile, int node)
+{
+	struct bpg_tile *t = &x->s->tile[tile];
+
+	if (!t->lasting && !(t->lasting = bpg_arena_alloc(x->s->arena, (size_t)x->m->nodes, sizeof *t->lasting))) {
+		x->st = bpg_nomem(x->ctx, "the slopes of a tile");
+		return NULL;
+	}
+	return &t->lasting[node];
+}
+
+size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *t)
+{
+	size_t bytes = 0;
+
+	for (int v = 0; t->lasting && v < m->nodes; v++)
+		bytes += bpg_lasting_bytes(t->strips, &t->lasting[v], 3);
+	return bytes;
 }
 
 struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
@@ -95,21 +118,30 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 				continue;
 			struct slot *s = &SLOT(t, v->id);
 			const struct bpg_window *w = &x->window[(size_t)(t - x->first) * (size_t)m->nodes + (size_t)v->id];
+			struct bpg_lasting *l = lasting(x, t, v->id);
+			if (!l)
+				continue;
 			if (v->hop.kind == BPG_HOP_PLANES) {
-				if (!(s->at.count = bpg_others_in(&v->hop, w)))
+				if (!(l->at.count = bpg_others_in(&v->hop, w)))
 					continue;
-				s->alpha = params(x, t, v->id, 1);
-				s->moments = params(x, t, v->id, 2);
-				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, -1 } });
+				l->arrays = 1;
+				s->at = l->at;
+				s->alpha = params(x, t, v->id, 1, &l->alpha);
+				s->moments = params(x, t, v->id, 2, &l->moments);
+				if (!x->s->from)
+					bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, -1 } });
 				continue;
 			}
-			if (!find_columns(x, v, w, s) || !s->at.count)
+			if ((!l->at.column && !find_columns(x, v, w, &l->at)) || !l->at.count)
 				continue;
 			bool free_slope = v->hop.v->layer->traits & BPG_FREE_SLOPE;
-			s->alpha = params(x, t, v->id, free_slope ? 1 : 2);
-			s->moments = params(x, t, v->id, free_slope ? 2 : 4);
-			s->kept = params(x, t, v->id, free_slope ? 1 : 3);
-			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
+			l->arrays = free_slope ? 1 : 2;
+			s->at = l->at;
+			s->alpha = params(x, t, v->id, l->arrays, &l->alpha);
+			s->moments = params(x, t, v->id, 2 * l->arrays, &l->moments);
+			s->kept = params(x, t, v->id, free_slope ? 1 : 3, NULL);
+			if (!x->s->from)
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
 		}
 	return a;
 }
@@ -119,12 +151,8 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
 	for (int t = x->first; a && a->slot && t < x->first + count; t++)
 		for (int v = 0; v < x->m->nodes; v++) {
 			struct slot *s = &a->slot[(size_t)(t - x->first) * (size_t)x->m->nodes + (size_t)v];
-			if (s->alpha >= 0) {
-				bpg_plan_free(x, t, v, s->alpha);
-				bpg_plan_free(x, t, v, s->moments);
-				if (s->kept >= 0)
-					bpg_plan_free(x, t, v, s->kept);
-			}
+			if (s->kept >= 0) /* slopes and moments stay */
+				bpg_plan_free(x, t, v, s->kept);
 		}
 	if (a) {
 		free(a->slot);

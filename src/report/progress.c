@@ -33,14 +33,30 @@ static void end(const struct bpg_progress *p)
 	fflush(stderr);
 }
 
-void bpg_progress_step(void *progress, int node, int nodes, int64_t rows)
+/* Iterations a second, counted from where the same rows were first seen. */
+static double rate(struct bpg_progress *p, const struct bpg_progress_point *at, double now)
+{
+	if (at->node != p->node || at->iteration < p->iteration) {
+		p->node = at->node;
+		p->iteration = at->iteration;
+		p->since = now;
+	}
+	return now > p->since ? (at->iteration - p->iteration) / (now - p->since) : 0;
+}
+
+void bpg_progress_step(void *progress, const struct bpg_progress_point *at)
 {
 	struct bpg_progress *p = progress;
 	double now = bpg_now();
 
+	double a_second = rate(p, at, now);
+
 	if (!due(p, now))
 		return;
-	fprintf(stderr, "node %d of %d, %lld rows, %.1f s", node, nodes, (long long)rows, now - p->start);
+	fprintf(stderr, "node %d of %d", at->node, at->nodes);
+	if (at->iteration)
+		fprintf(stderr, ", iteration %d of %d, worst row %.4g, %.3g iterations/s", at->iteration, at->iterations, at->worst, a_second);
+	fprintf(stderr, ", %lld rows, %.1f s", (long long)at->rows, now - p->start);
 	end(p);
 }
 

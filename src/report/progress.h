@@ -4,18 +4,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/progress.h"
 
 struct bpg_progress {
 	bool live;                /* one line that is rewritten; else lines one below the other */
 	bool plain, shown;
 	double start, next, searching; /* searching: when the search began, 0: it has not */
+	int node, iteration;      /* where the rate of iterations is counted from, at `since` */
+	double since;
 };
 
 /* live: a line on a terminal, if standard error is one. plain: lines, where it is none. */
 void bpg_progress_start(struct bpg_progress *p, bool live, bool plain);
-/* Node `node` of `nodes` has been begun, `rows` rows have been propagated so far. Prints at most ten times a second. */
-void bpg_progress_step(void *progress, int node, int nodes, int64_t rows);
+/* Takes a struct bpg_progress_point. Prints at most ten times a second. */
+bpg_progress_fn bpg_progress_step;
 /* A search: domains decided on, waiting and their memory, the worst of their bounds, depth reached. */
 void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 /* Takes the live line away. */

@@ -41,7 +41,8 @@ struct bpg_result {
 	const float *witness_in, *witness_out; /* null unless sat */
 	int tensors;              /* 0: inputs and outputs are X_i and Y_i */
 	const struct bpg_result_tensor *tensor; /* in the order in which they are printed */
-	int64_t domains, iterations, tasks;
+	int64_t domains, tasks;
+	int64_t iterations;       /* that the rows asked have had */
 	struct {
 		double total, load, bound, search;
 	} seconds;

@@ -1,6 +1,7 @@
 /* outcome.c - see outcome.h. */
 #include "outcome.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 struct bpg_bound_options outcome_options(enum bpg_method method, bool wide)
 {
-	return (struct bpg_bound_options){ .method = method, .slope = BPG_SLOPE_ADAPTIVE, .wide = wide, .slack = true, .sides = 3, .rate = 0.5, .decay = 0.98,
+	return (struct bpg_bound_options){ .method = method, .slope = BPG_SLOPE_ADAPTIVE, .wide = wide, .slack = true, .sides = 3, .rate = 0.5, .decay = 0.98, .goal = INFINITY,
 	        .owners = 1 };
 }
 

@@ -144,7 +144,8 @@ static int run(const struct setting *s)
 		for (int w = 0; w < WAYS && !bad; w++) {
 			struct bpg_bound_options bound = outcome_options(w == 2 ? BPG_METHOD_IBP : BPG_METHOD_CROWN, w == 1);
 			struct outcome out;
-			bound.iterations = w == 3 ? 4 : 0;
+			bound.iterations = w == 3 ? 6 : 0;
+			bound.patience = 2; /* some rows leave, the others are packed anew */
 			bound.owners = s->owners, bound.wave = s->wave, bound.panel = s->panel, bound.tile = s->tile;
 			bad = outcome_run(&out, ctx, rt, net, &g, &bound, NULL, 0);
 			printf("%" PRIx64 " %" PRIx64 "\n", out.bounds_hash, out.plan_hash);

@@ -1,0 +1,188 @@
+/* rounds.c - see rounds.h. */
+#include "graph/rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/dot.h"
+#include "graph/lower.h"
+
+/* Iterations of a round where nobody's patience says otherwise: a deadline is looked at in between. */
+enum { ROUND = 10 };
+static const double little = 0.01; /* share of all that was gained */
+
+static void say(const struct bpg_model *m, const struct bpg_stage *s)
+{
+	struct bpg_progress_point p = { .node = s->node < 0 ? m->nodes : s->node + 1, .nodes = m->nodes, .rows = m->rows, .iteration = s->from,
+		                        .iterations = s->iterations, .worst = INFINITY };
+
+	if (!m->options.progress)
+		return;
+	for (int t = 0; s->from && t < s->tiles; t++)
+		for (int i = 0; i < s->tile[t].count; i++)
+			for (int side = 0; side < 2; side++) {
+				int row = bpg_tile_row(&s->tile[t], i, side);
+				if (row >= 0 && s->tile[t].before[row] < p.worst)
+					p.worst = s->tile[t].before[row];
+			}
+	m->options.progress(m->options.progress_arg, &p);
+}
+
+/* Adds a wave to what the plan says: bytes, work, traffic. `beside`: parameters of tiles that are not in it. */
+static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const size_t *beside)
+{
+	for (int o = 0; o < m->options.owners; o++)
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[o] + beside[o]);
+	for (int64_t i = 0; i < w->steps; i++) {
+		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
+		m->planned += w->step[i].kind != BPG_STEP_FREE;
+	}
+	m->traffic += bpg_wave_traffic(m, s, w);
+}
+
+/* ---- one round ---- */
+
+static enum bpg_status results_new(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s)
+{
+	for (int t = 0; !m->dry && t < s->tiles; t++) {
+		struct bpg_tile *tile = &s->tile[t];
+		size_t rows = (size_t)tile->strips * BPG_LANES;
+		tile->result_t = bpg_tensor_new(m->rt, rows * sizeof *tile->result, tile->result, tile->owner);
+		if (tile->keep)
+			tile->keep_t = bpg_tensor_new(m->rt, rows * (size_t)(m->net->in_count + 1) * sizeof *tile->keep, tile->keep, tile->owner);
+		if (!tile->result_t || (tile->keep && !tile->keep_t))
+			return bpg_nomem(ctx, "a tile");
+	}
+	return BPG_OK;
+}
+
+/* Passes [from, to) of all tiles, `size` of them in a wave. */
+static enum bpg_status run_round(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size)
+{
+	struct bpg_wave wave = { 0 };
+	size_t *beside = bpg_calloc((size_t)m->options.owners, sizeof *beside);
+	enum bpg_status st = beside ? results_new(ctx, m, s) : bpg_nomem(ctx, "the plan of a wave");
+
+	for (int t = 0; !st && t < s->tiles; t += size) {
+		int end = BPG_MIN(t + size, s->tiles);
+
+		st = bpg_wave_plan(ctx, m, s, t, end - t, &wave);
+		if (st)
+			break;
+		for (int o = 0; o < m->options.owners; o++)
+			beside[o] = 0;
+		for (int i = 0; i < s->tiles; i++)
+			if (i < t || i >= end)
+				beside[s->tile[i].owner] += bpg_tile_lasting(m, &s->tile[i]);
+		account(m, s, &wave, beside);
+		if (m->dot)
+			bpg_wave_dot(m, s, &wave, m->dot);
+		if (!m->dry)
+			st = bpg_lower_wave(ctx, m, s, &wave);
+		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
+			st = bpg_model_wait(ctx, m);
+		for (int i = t; i < end; i++)
+			m->rows += (int64_t)(s->to - s->from) * s->tile[i].count * (1 + (s->tile[i].sides == 3));
+		say(m, s);
+	}
+	enum bpg_status waited = bpg_model_wait(ctx, m);
+	for (int t = 0; t < s->tiles; t++) {
+		bpg_tensor_release(s->tile[t].result_t);
+		bpg_tensor_release(s->tile[t].keep_t);
+		s->tile[t].result_t = s->tile[t].keep_t = NULL;
+	}
+	bpg_wave_fini(&wave);
+	free(beside);
+	return waited ? waited : st;
+}
+
+/* ---- who leaves ---- */
+
+/* Nothing worth its time came in this round. */
+static bool stopped(const struct bpg_tile *t, int row)
+{
+	if (row < 0)
+		return true;
+	double all = t->result[row] - t->plain[row], now = t->result[row] - t->before[row];
+	return !(now > little * all || all == INFINITY);
+}
+
+/* Marks who leaves in met[]; true when anyone does. */
+static bool anyone_leaves(struct bpg_model *m, struct bpg_stage *s)
+{
+	bool any = false, counted = s->from || s->bounded; /* gains are */
+
+	for (int t = 0; t < s->tiles; t++) {
+		struct bpg_tile *tile = &s->tile[t];
+		for (int i = 0; i < tile->count; i++) {
+			if (m->options.patience && counted && stopped(tile, bpg_tile_row(tile, i, false)) && stopped(tile, bpg_tile_row(tile, i, true)))
+				tile->met[i] = 1;
+			any |= tile->met[i] != 0;
+		}
+		memcpy(tile->before, tile->result, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->before);
+	}
+	return any;
+}
+
+/* ---- rounds ---- */
+
+static int round_end(const struct bpg_model *m, const struct bpg_stage *s)
+{
+	int length = m->options.patience > 0 ? BPG_MIN(m->options.patience, ROUND) : ROUND, passes = s->iterations + 1;
+
+	if (!s->iterations)
+		return 1;
+	/* Gains are counted from a plain pass, here if it has not been. The last pass only bounds, and ends a round. */
+	int to = s->from || s->bounded ? s->from + length : 1;
+	return to >= s->iterations ? passes : to;
+}
+
+static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size, bpg_look_fn *look, void *arg)
+{
+	struct bpg_stage now = *s, next;
+	enum bpg_status st = BPG_OK;
+
+	for (now.from = 0; !st && now.tiles && now.from <= now.iterations; now.from = now.to) {
+		now.to = round_end(m, &now);
+		st = run_round(ctx, m, &now, size);
+		if (m->dry)
+			continue;
+		if (!st)
+			st = look(ctx, m, &now, arg);
+		if (st || now.to > now.iterations)
+			continue;
+		if (!now.from && !now.bounded)
+			for (int t = 0; t < now.tiles; t++)
+				memcpy(now.tile[t].plain, now.tile[t].result, (size_t)(now.tile[t].strips * BPG_LANES) * sizeof *now.tile[t].plain);
+		if (!anyone_leaves(m, &now))
+			continue;
+		st = bpg_stage_repack(ctx, m, &now, &next);
+		if (!st)
+			st = bpg_lower_move(ctx, m, &now, &next);
+		bpg_lower_leave(m, &now);
+		now.tile = next.tile;
+		now.tiles = next.tiles;
+	}
+	bpg_lower_leave(m, &now);
+	if (st)
+		bpg_model_wait(ctx, m); /* tasks point into the arena */
+	return st;
+}
+
+enum bpg_status bpg_stage_run(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, bpg_look_fn *look, void *arg)
+{
+	int size = 1;
+	enum bpg_status st = bpg_lower_panels(ctx, m, s);
+
+	if (!st)
+		st = bpg_stage_wave_size(ctx, m, s, &size);
+	int together = m->options.memory && s->iterations ? size : s->tiles;
+	for (int t = 0; !st && t < s->tiles; t += together) {
+		struct bpg_stage some = *s;
+		some.tile = s->tile + t;
+		some.tiles = BPG_MIN(together, s->tiles - t);
+		st = run_tiles(ctx, m, &some, size, look, arg);
+	}
+	return st;
+}

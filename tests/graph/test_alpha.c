@@ -1,0 +1,204 @@
+/* alpha-CROWN's loop: who leaves it, and when; what it says on the way; how it ends. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "outcome.h"
+#include "require.h"
+
+enum { STEPS = 12, NETS = 2 };
+
+static struct bpg_ctx *ctx;
+static struct bpg_rt *rt;
+static volatile int cancel;
+
+static void start(void)
+{
+	struct bpg_rt_options o = { .workers = 2, .owners = 1, .cancel = &cancel };
+
+	cancel = 0;
+	ctx = bpg_ctx_new();
+	REQUIRE(!bpg_rt_start(ctx, &o, &rt), "%s", bpg_ctx_message(ctx));
+}
+
+static void stop(void)
+{
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+
+/* Three layers, or convolutions with a join. */
+static struct bpg_net *make(int which)
+{
+	static const struct build_window three = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } };
+	struct build b;
+	struct bpg_net *net;
+
+	build_start(&b, 11 + (uint64_t)which);
+	if (which == 0) {
+		int x = build_vector(&b, 12);
+		for (int l = 0; l < 3; l++)
+			x = build_unary(&b, "Relu", build_dense(&b, x, 40, NULL, NULL));
+		build_output(&b, build_dense(&b, x, 20, NULL, NULL));
+	} else {
+		int x = build_unary(&b, "Relu", build_conv(&b, build_input(&b, 4, (int64_t[]){ 1, 2, 6, 6 }), 5, 1, &three, NULL, NULL));
+		int y = build_conv(&b, build_unary(&b, "Relu", build_conv(&b, x, 5, 1, &three, NULL, NULL)), 5, 1, &three, NULL, NULL);
+		x = build_unary(&b, "Relu", build_join(&b, "Add", x, y));
+		build_output(&b, build_dense(&b, build_flatten(&b, x), 6, NULL, NULL));
+	}
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	return net;
+}
+
+static struct bpg_region box(int64_t n)
+{
+	struct bpg_region g = { .norm = BPG_NORM_INF, .n = n, .lo = calloc((size_t)n, sizeof *g.lo), .up = calloc((size_t)n, sizeof *g.up) };
+
+	for (int64_t i = 0; i < n; i++)
+		g.lo[i] = -0.1 - 0.01 * (double)(i % 7), g.up[i] = 0.12 + 0.02 * (double)(i % 5);
+	return g;
+}
+
+static struct bpg_bound_options alpha(enum bpg_objective objective, int iterations, int patience)
+{
+	struct bpg_bound_options o = outcome_options(BPG_METHOD_CROWN, false);
+
+	o.objective = objective;
+	o.iterations = iterations;
+	o.patience = patience;
+	o.tile = 16;
+	return o;
+}
+
+/* Over fixed intermediate bounds a row that leaves has the bound, bit by bit, of a run with fewer iterations; some row does leave. */
+START_TEST(test_leave)
+{
+	struct bpg_net *net = make(_i);
+	struct bpg_region g = box(net->in_count);
+	struct outcome at[STEPS + 1], left;
+	bool any = false;
+
+	for (int n = 0; n <= STEPS; n++) {
+		struct bpg_bound_options o = alpha(BPG_OBJECTIVE_FIXED, n, 0);
+		REQUIRE(!outcome_run(&at[n], ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	}
+	struct bpg_bound_options o = alpha(BPG_OBJECTIVE_FIXED, STEPS, 1);
+	REQUIRE(!outcome_run(&left, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	for (int64_t i = 0; i < left.rows; i++)
+		for (int side = 0; side < 2; side++) {
+			double x = side ? left.upper[i] : left.lower[i], last = side ? at[STEPS].upper[i] : at[STEPS].lower[i];
+			int n = 0;
+			while (n <= STEPS && (side ? at[n].upper[i] : at[n].lower[i]) != x)
+				n++;
+			REQUIRE(n <= STEPS, "row %lld, side %d: %.17g is no bound of up to %d iterations", (long long)i, side, x, STEPS);
+			any |= x != last;
+		}
+	REQUIRE(any, "nobody has left");
+	outcome_fini(&left);
+	for (int n = 0; n <= STEPS; n++)
+		outcome_fini(&at[n]);
+	free(g.lo), free(g.up);
+	bpg_net_free(net);
+}
+END_TEST
+
+/* A row that is above the goal is left where it first was; the others have every iteration. */
+START_TEST(test_goal)
+{
+	struct bpg_net *net = make(_i);
+	struct bpg_region g = box(net->in_count);
+	struct bpg_bound_options o = alpha(BPG_OBJECTIVE_FIXED, 0, 0);
+	struct outcome plain, full, goal;
+	int above = 0, open = 0;
+
+	o.sides = 1;
+	REQUIRE(!outcome_run(&plain, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	o.iterations = STEPS;
+	REQUIRE(!outcome_run(&full, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	o.goal = 0;
+	for (int64_t i = 0; i < plain.rows; i++) /* the mean: some are above */
+		o.goal += plain.lower[i] / (double)plain.rows;
+	REQUIRE(!outcome_run(&goal, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	for (int64_t i = 0; i < plain.rows; i++)
+		if (plain.lower[i] > o.goal) {
+			REQUIRE(goal.lower[i] == plain.lower[i], "row %lld was met, and went on", (long long)i);
+			above++;
+		} else {
+			REQUIRE(goal.lower[i] == full.lower[i] || goal.lower[i] > o.goal, "row %lld was not met, and left", (long long)i);
+			open++;
+		}
+	REQUIRE(above && open, "%d rows above the goal, %d below", above, open);
+	outcome_fini(&plain), outcome_fini(&full), outcome_fini(&goal);
+	free(g.lo), free(g.up);
+	bpg_net_free(net);
+}
+END_TEST
+
+static void count_iterations(void *arg, const struct bpg_progress_point *at)
+{
+	int *most = arg;
+
+	if (at->iteration > *most)
+		*most = at->iteration;
+	if (at->iterations > 0 && at->iteration > 0)
+		REQUIRE(isfinite(at->worst), "iteration %d: no worst row", at->iteration);
+}
+
+static void cancel_later(void *arg, const struct bpg_progress_point *at)
+{
+	if (at->node == at->nodes && at->iteration > 0)
+		cancel = 1;
+	(void)arg;
+}
+
+/* Progress is told, with the worst row; a run without end can be stopped, and what was bounded until then counts. */
+START_TEST(test_progress_and_stop)
+{
+	struct bpg_net *net = make(0);
+	struct bpg_region g = box(net->in_count);
+	struct bpg_bound_options o = alpha(BPG_OBJECTIVE_LOCAL, STEPS, 2);
+	struct outcome plain, out;
+	int most = 0;
+
+	o.progress = count_iterations;
+	o.progress_arg = &most;
+	REQUIRE(!outcome_run(&out, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	REQUIRE(most > 0 && most <= STEPS, "%d iterations were told", most);
+	REQUIRE(out.m->iterations > 0 && out.m->iterations <= STEPS, "%d iterations were counted", out.m->iterations);
+	outcome_fini(&out);
+
+	o = alpha(BPG_OBJECTIVE_FIXED, 0, 0);
+	REQUIRE(!outcome_run(&plain, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	o.iterations = 1000000;
+	o.progress = cancel_later;
+	enum bpg_status st = outcome_run(&out, ctx, rt, net, &g, &o, NULL, 0);
+	REQUIRE(st == BPG_ECANCELLED, "status %d", st);
+	for (int64_t i = 0; i < plain.rows; i++)
+		REQUIRE(out.lower[i] >= plain.lower[i] && out.upper[i] <= plain.upper[i], "row %lld: [%.17g, %.17g] was known before, and is lost",
+		        (long long)i, plain.lower[i], plain.upper[i]);
+	outcome_fini(&plain), outcome_fini(&out);
+	free(g.lo), free(g.up);
+	bpg_net_free(net);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("alpha");
+	TCase *t = tcase_create("loop");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, start, stop);
+	tcase_add_loop_test(t, test_leave, 0, NETS);
+	tcase_add_loop_test(t, test_goal, 0, NETS);
+	tcase_add_test(t, test_progress_and_stop);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
