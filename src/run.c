@@ -235,7 +235,8 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 	if (!st)
 		st = bpg_result_fill(x->ctx, x->r, m, false);
 	if (!st)
-		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .traffic_bytes = m->traffic, .tasks = m->planned,
+		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .alpha_bytes = x->r->alpha_bytes,
+			                 .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = m->traffic, .tasks = m->planned,
 			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
 			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt)) };
 	bpg_model_free(m);
@@ -281,6 +282,9 @@ static void print_stats(const struct run *x)
 		if (s.tasks[k])
 			fprintf(stderr, "bpgraph: %-10s %8lld tasks %9.4f s %5.1f %% of CPU time\n", bpg_task_kind_name((enum bpg_task_kind)k),
 			        (long long)s.tasks[k], s.seconds[k], cpu > 0 ? 100 * s.cpu[k] / cpu : 0);
+	if (x->r->kept_stages + x->r->recomputed_stages)
+		fprintf(stderr, "bpgraph: alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)x->r->alpha_bytes,
+		        x->r->kept_stages, x->r->recomputed_stages);
 	if (s.flops > 0)
 		fprintf(stderr, "bpgraph: products   %.2f GFLOP, %.1f GFLOP/s of gemm CPU time\n", 1e-9 * s.flops, 1e-9 * s.flops / BPG_MAX(s.cpu[BPG_TASK_GEMM], 1e-9));
 	fprintf(stderr, "bpgraph: bound %.4f s on %d workers, %.1f %% of it outside tasks\n", wall, x->r->workers,

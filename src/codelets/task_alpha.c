@@ -76,7 +76,7 @@ void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *ar
 
 /* One column: each row has its own plane. kept: coefficients, then slopes, then what they are at the reference values. */
 static void relax_any(const struct bpg_arg_alpha *a, void *x, const double *planes, int64_t places, int64_t at, const double *bx, const double *by,
-                      const float *alpha, int64_t n, float *kept, double *sum, double *slack)
+                      const float *alpha, int64_t n, float *kept, int64_t kept_n, double *sum, double *slack)
 {
 	const struct bpg_columns *k = a->hop->out;
 	int64_t i = bpg_columns_element(k, at);
@@ -93,8 +93,8 @@ static void relax_any(const struct bpg_arg_alpha *a, void *x, const double *plan
 		double s = v >= 0 ? p.lo_slope : p.up_slope, t = v >= 0 ? p.lo_bias : p.up_bias, old = s * c + t - d;
 		double y = a->tile.wide ? v * s : (double)((float)v * (float)s);
 		kept[e] = (float)v;
-		kept[n + e] = (float)s;
-		kept[2 * n + e] = (float)old;
+		kept[kept_n + e] = (float)s;
+		kept[2 * kept_n + e] = (float)old;
 		sum[e] += v * old;
 		if (a->slack)
 			slack[e] += (fabs(v) * (sums * fabs(old) + 4 * BPG_U64 * (fabs(s * c) + fabs(t) + fabs(d)) + 0x1p-60)
@@ -175,13 +175,15 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 	int64_t columns = bpg_columns_in(k, &a->tile.window), places = bpg_columns_places(k), rows = (int64_t)a->tile.strips * BPG_LANES;
 	const double *planes = buffer[0];
 	double *state = buffer[2];
-	int64_t all = a->tile.strips * a->at.count * BPG_LANES;
+	int64_t all = a->tile.strips * a->at.count * BPG_LANES, kept_all = a->keep ? all : BPG_LANES, next_kept = a->keep ? BPG_LANES : 0;
+	void *const *bounds = buffer + (a->keep ? 5 : 4); /* of x, of y */
+	float dropped[3 * BPG_LANES];
 
 	(void)rt;
 	for (int q = 0; q < a->tile.strips; q++) {
 		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES, sum[BPG_LANES] = { 0 };
 		const float *alpha = (const float *)buffer[3] + q * a->at.count * BPG_LANES;
-		float *kept = (float *)buffer[4] + q * a->at.count * BPG_LANES;
+		float *kept = a->keep ? (float *)buffer[4] + q * a->at.count * BPG_LANES : dropped;
 		int64_t next = 0;
 
 		for (int64_t c = 0; c < columns;) {
@@ -191,8 +193,8 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 			bool chosen = next < a->at.count && a->at.column[next] == c;
 
 			if (chosen && !a->free) {
-				relax_any(a, x, planes, places, at, buffer[5], buffer[6], alpha, all, kept, sum, slack);
-				alpha += BPG_LANES, kept += BPG_LANES, next++, c++;
+				relax_any(a, x, planes, places, at, bounds[0], bounds[1], alpha, all, kept, kept_all, sum, slack);
+				alpha += BPG_LANES, kept += next_kept, next++, c++;
 				continue;
 			}
 			if (chosen) {
@@ -200,7 +202,7 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 					relax_choice_f64(x, planes, places, at, alpha, kept, sum, slack);
 				else
 					relax_choice_f32(x, planes, places, at, alpha, kept, sum, slack);
-				alpha += BPG_LANES, kept += BPG_LANES, next++, c++;
+				alpha += BPG_LANES, kept += next_kept, next++, c++;
 				continue;
 			}
 			int64_t n = next < a->at.count ? BPG_MIN(run, a->at.column[next] - c) : run;

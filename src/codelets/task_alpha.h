@@ -24,14 +24,15 @@ struct bpg_arg_alpha {
 	int rule;                 /* enum bpg_slope_rule */
 	bool slack;
 	double under;             /* relax_alpha: as in bpg_arg_relax */
+	bool keep;                /* relax_alpha: there is a buffer for coefficients */
 	double rate, bias1, bias2; /* step: learning rate, 1/(1-beta1^t), 1/(1-beta2^t) of Adam */
 };
 
 /* Parameters as the layer starts them, moments 0. Arrays of a layer that is not free: alpha 2 (lower, upper line), moments 4,
  * kept 3 (coefficient, slope, value at the reference). buffers: planes, bounds of x (read), alpha, moments (write). */
 bpg_task_fn bpg_task_alpha_start;
-/* relax in place with slopes alpha for coefficients >= 0; keeps the coefficients that met a choice.
- * buffers: planes (read), tile (rw), state (rw), alpha (read), kept (write), bounds of x, bounds of y (read). */
+/* relax in place with slopes alpha for coefficients >= 0; keeps the coefficients that met a choice, where asked to.
+ * buffers: planes (read), tile (rw), state (rw), alpha (read), [kept (write)], bounds of x, bounds of y (read). */
 bpg_task_fn bpg_task_relax_alpha;
 /* One Adam step uphill and the projection to [0,1]; then the point goes on through the chosen lines, in place.
  * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw). */

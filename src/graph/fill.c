@@ -61,6 +61,9 @@ enum bpg_status bpg_result_fill(struct bpg_ctx *ctx, struct bpg_result *r, const
 	r->plan_hash = bpg_hash(r->plan_hash ? r->plan_hash : BPG_HASH_START, &m->plan_hash, sizeof m->plan_hash);
 	r->tasks += m->steps;
 	r->iterations += m->iterations;
+	r->alpha_bytes = BPG_MAX(r->alpha_bytes, (int64_t)m->alpha_bytes);
+	r->kept_stages += m->kept_stages;
+	r->recomputed_stages += m->recomputed_stages;
 	for (int o = 0; o < r->owners; o++)
 		bytes[o] = BPG_MAX((int64_t)m->most_bytes[o], r->predicted_bytes ? r->predicted_bytes[o] : 0);
 	r->predicted_bytes = bytes;

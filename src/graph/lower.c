@@ -481,6 +481,8 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 	enum bpg_status st = BPG_ENOMEM;
 	int n = 0;
 
+	if (a.chosen)
+		BPG_TRY_TO(need(x, p->extra[0]), out);
 	if (b && mode) {
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
 		for (int k = 0; k < nin; k++)
@@ -493,6 +495,7 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 		st = submit(m, BPG_TASK_RELAX, bpg_task_map_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
+out:
 	free(b);
 	free(mode);
 	return st;
@@ -501,6 +504,16 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 /* ---- alpha ---- */
 
 static enum bpg_status need(struct lowering *x, int b);
+
+/* What is recomputed begins when the step before has ended, as the plan counts bytes: tasks of the chain pass the state on. */
+static int in_order(const struct lowering *x, struct bpg_tensor *state, struct bpg_tensor **b, enum bpg_access *mode, int n)
+{
+	if (!x->s->recompute)
+		return n;
+	b[n] = state;
+	mode[n] = BPG_READ_WRITE;
+	return n + 1;
+}
 
 static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
 {
@@ -514,7 +527,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	if (x->s->batch && p->extra[0] >= 0)
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
 	if (p->extra[0] >= 0)
-		for (int i = 0; i < 3; i++) {
+		for (int i = 0; i < 3 && p->extra[i] >= 0; i++) {
 			BPG_TRY(need(x, p->extra[i]));
 			extra[i] = x->buffer[p->extra[i]];
 			a.at = x->w->buffer[p->extra[i]].at;
@@ -527,13 +540,20 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 		return submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	if (p->kind == BPG_STEP_ALPHA_RELAX) {
-		struct bpg_tensor *b[] = { v->planes_t, from, state, extra[0], extra[2], m->node[v->src[0]].bounds_t, v->bounds_t };
-		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_WRITE, BPG_READ, BPG_READ };
-		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, 7, b, mode, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[7] = { v->planes_t, from, state, extra[0] };
+		enum bpg_access mode[7] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ };
+		int n = 4;
+		a.keep = extra[2] != NULL;
+		if (a.keep)
+			mode[n] = BPG_WRITE, b[n++] = extra[2];
+		mode[n] = BPG_READ, b[n++] = m->node[v->src[0]].bounds_t;
+		mode[n] = BPG_READ, b[n++] = v->bounds_t;
+		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
-	struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
-	static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
-	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, a.at.count ? 6 : 3, b, mode, p->priority, p->node, p->tile, 0);
+	struct bpg_tensor *b[7] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
+	enum bpg_access mode[7] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
+	int n = in_order(x, state, b, mode, a.at.count ? 6 : 3);
+	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 }
 
 static enum bpg_status pack_forward(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
@@ -561,7 +581,7 @@ enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *
 	return BPG_OK;
 }
 
-static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *p)
+static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
@@ -573,32 +593,32 @@ static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *
 	if (v->hop.kind == BPG_HOP_DENSE) {
 		a.c0 = p->panel * v->panel_width;
 		a.c1 = a.c0 + panel_columns(v, p->panel);
-		struct bpg_tensor *b[] = { v->panel[p->panel], from, to };
-		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
+		struct bpg_tensor *b[4] = { v->panel[p->panel], from, to };
+		enum bpg_access mode[4] = { BPG_READ, BPG_READ, out };
 		double flops = 2.0 * BPG_LANES * a.from.strips * (double)(a.c1 - a.c0) * (double)bpg_columns_places(v->hop.out);
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, flops);
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, flops);
 	}
 	if (v->hop.kind == BPG_HOP_CONV) {
 		BPG_TRY(pack_forward(x->ctx, m, v));
-		struct bpg_tensor *b[] = { v->forward_t, from, to };
-		enum bpg_access mode[] = { BPG_READ, BPG_READ, out };
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[4] = { v->forward_t, from, to };
+		enum bpg_access mode[4] = { BPG_READ, BPG_READ, out };
+		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
 	}
-	struct bpg_tensor *b[] = { from, to };
-	enum bpg_access mode[] = { BPG_READ, out };
-	return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, 2, b, mode, p->priority, p->node, p->tile, 0);
+	struct bpg_tensor *b[3] = { from, to };
+	enum bpg_access mode[3] = { BPG_READ, out };
+	return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, in_order(x, state, b, mode, 2), b, mode, p->priority, p->node, p->tile, 0);
 }
 
 /* Through planes, all operands at once; the weights of the rows start, or have their step. */
-static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *p)
+static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
 	int nin = v->hop.nin, n = 0;
 	size_t bytes = sizeof(struct bpg_arg_weights) + (size_t)nin * sizeof(struct bpg_window);
 	struct bpg_arg_weights *a = bpg_calloc(1, bytes);
-	struct bpg_tensor **b = bpg_calloc(2 * (size_t)nin + 6, sizeof *b);
-	enum bpg_access *mode = bpg_calloc(2 * (size_t)nin + 6, sizeof *mode);
+	struct bpg_tensor **b = bpg_calloc(2 * (size_t)nin + 7, sizeof *b);
+	enum bpg_access *mode = bpg_calloc(2 * (size_t)nin + 7, sizeof *mode);
 	enum bpg_status st = a && b && mode ? BPG_OK : bpg_nomem(x->ctx, "a task");
 	bool start = p->kind == BPG_STEP_ALPHA_START;
 
@@ -624,8 +644,10 @@ static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *
 	}
 	for (int i = 0; i < 2 && p->extra[i] >= 0; i++)
 		mode[n] = start ? BPG_WRITE : BPG_READ_WRITE, b[n++] = x->buffer[p->extra[i]];
-	if (!start)
+	if (!start) {
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
+		n = in_order(x, state, b, mode, n);
+	}
 	st = submit(m, start ? BPG_TASK_STEP : BPG_TASK_ADJOINT, start ? bpg_task_weights_start : bpg_task_forward_planes, a, bytes, n, b, mode, p->priority,
 	            p->node, p->tile, 0);
 out:
@@ -713,9 +735,9 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:
 	case BPG_STEP_ALPHA_STEP:
-		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p) : lower_alpha(x, p, state);
+		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p, state) : lower_alpha(x, p, state);
 	case BPG_STEP_FORWARD:
-		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p) : lower_forward(x, p);
+		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p, state) : lower_forward(x, p, state);
 	case BPG_STEP_CORNER: {
 		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, to };
@@ -790,25 +812,38 @@ static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const
 	return BPG_OK;
 }
 
+static void leave_node(const struct bpg_stage *s, int node)
+{
+	for (int t = 0; t < s->tiles; t++) {
+		struct bpg_lasting *l = s->tile[t].lasting ? &s->tile[t].lasting[node] : NULL;
+		if (!l)
+			continue;
+		bpg_tensor_release(l->alpha);
+		bpg_tensor_release(l->moments);
+		l->alpha = l->moments = NULL;
+	}
+}
+
 enum bpg_status bpg_lower_move(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *from, const struct bpg_stage *to)
 {
-	for (int i = 0; i < to->tiles; i++) {
-		struct bpg_tile *t = &to->tile[i];
-		t->lasting = bpg_arena_alloc(to->arena, (size_t)m->nodes, sizeof *t->lasting);
-		if (!t->lasting)
+	for (int i = 0; i < to->tiles; i++)
+		if (!(to->tile[i].lasting = bpg_arena_alloc(to->arena, (size_t)m->nodes, sizeof *to->tile[i].lasting)))
 			return bpg_nomem(ctx, "a tile");
-		for (int v = 0; v < m->nodes; v++)
-			BPG_TRY(move_node(ctx, m, from, t, v));
+	for (int v = 0; v < m->nodes; v++) {
+		bool any = false;
+		for (int i = 0; i < to->tiles; i++) {
+			BPG_TRY(move_node(ctx, m, from, &to->tile[i], v));
+			any |= to->tile[i].lasting[v].alpha != NULL;
+		}
+		leave_node(from, v);
+		if (any && m->options.memory) /* the limit counts on one node being there twice, no more */
+			BPG_TRY(bpg_model_wait(ctx, m));
 	}
 	return BPG_OK;
 }
 
 void bpg_lower_leave(struct bpg_model *m, const struct bpg_stage *s)
 {
-	for (int t = 0; t < s->tiles; t++)
-		for (int v = 0; s->tile[t].lasting && v < m->nodes; v++) {
-			bpg_tensor_release(s->tile[t].lasting[v].alpha);
-			bpg_tensor_release(s->tile[t].lasting[v].moments);
-			s->tile[t].lasting[v].alpha = s->tile[t].lasting[v].moments = NULL;
-		}
+	for (int v = 0; v < m->nodes; v++)
+		leave_node(s, v);
 }

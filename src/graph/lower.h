@@ -14,7 +14,7 @@ enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const
 enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
 /* Submits the steps of a wave; results arrive in the tiles' result arrays. */
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w);
-/* What tiles keep goes to where their elements are now; and is given up. */
+/* What tiles keep goes to where their elements are now, node by node, and is given up where it was; is given up. */
 enum bpg_status bpg_lower_move(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *from, const struct bpg_stage *to);
 void bpg_lower_leave(struct bpg_model *m, const struct bpg_stage *s);
 /* The region's bounds as those of an input node. */

@@ -73,6 +73,8 @@ struct bpg_model {
 	int64_t steps, planned;   /* tasks submitted; steps of walks planned */
 	int64_t rows;             /* of walks submitted, each pass counted */
 	int iterations;           /* that the rows asked have had */
+	size_t alpha_bytes;       /* of slopes, moments and coefficients at most, of all owners */
+	int kept_stages, recomputed_stages; /* optimised, by whether coefficients were kept or recomputed */
 	size_t *fixed_bytes, *most_bytes; /* [owners] predicted: bounds, planes and panels; most at any time */
 	size_t least_bytes;       /* with a memory limit: what one tile at a time takes */
 	double flops;             /* of the products planned */

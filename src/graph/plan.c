@@ -578,8 +578,11 @@ void bpg_plan_step(struct writer *x, struct bpg_step s)
 	}
 	s.priority = x->m->nodes - s.node;
 	w->step[w->steps++] = s;
-	if (s.kind == BPG_STEP_FREE)
+	if (s.kind == BPG_STEP_FREE) {
 		x->live[x->s->tile[s.tile].owner] -= w->buffer[s.from].bytes;
+		if (w->buffer[s.from].at.column)
+			x->live_alpha -= w->buffer[s.from].bytes;
+	}
 }
 
 int bpg_plan_buffer(struct writer *x, int tile, int node)
@@ -733,7 +736,24 @@ static void visit(struct writer *x, int tile, int id)
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0, { 0 } });
 }
 
-void bpg_plan_backward(struct writer *x, int count, int pass)
+/* Ends a walk that was for one node: what has come elsewhere is not needed. */
+static void meet(struct writer *x, int tile, int until)
+{
+	add_pending(x, tile, until);
+	bpg_alpha_meet(x, tile, until, HELD(tile, until));
+	bpg_plan_free(x, tile, until, HELD(tile, until));
+	for (int i = 0; i < x->s->cone; i++) {
+		int v = x->s->visit[i];
+		if (v >= until)
+			continue;
+		if (HELD(tile, v) >= 0)
+			bpg_plan_free(x, tile, v, HELD(tile, v));
+		if (PENDING(tile, v) >= 0)
+			bpg_plan_free(x, tile, v, PENDING(tile, v));
+	}
+}
+
+void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 {
 	const struct bpg_stage *s = x->s;
 	struct bpg_model *m = x->m;
@@ -754,6 +774,11 @@ void bpg_plan_backward(struct writer *x, int count, int pass)
 		int id = s->visit[i];
 		const struct bpg_model_node *v = &m->node[id];
 
+		if (id == until) {
+			for (int t = first; !x->st && t < first + count; t++)
+				meet(x, t, until);
+			break;
+		}
 		for (int t = first; t < first + count; t++)
 			visit(x, t, id);
 		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, s, id))
@@ -768,7 +793,7 @@ void bpg_plan_backward(struct writer *x, int count, int pass)
 			deliver(x, t, v->src[0], to[t - first]);
 		}
 	}
-	for (int t = first; t < first + count; t++)
+	for (int t = first; until < 0 && t < first + count; t++)
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, pass, -1, -1, 0, { 0 } });
 	free(to);
 }
@@ -779,6 +804,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	size_t cells = (size_t)count * (size_t)m->nodes;
 
 	w->steps = w->buffers = w->points = 0;
+	w->alpha_bytes = 0;
 	free(w->most_bytes);
 	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
 	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
@@ -788,20 +814,23 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	x->window = bpg_calloc(cells + 1, sizeof *x->window);
 	if (!x->held || !x->pending || !x->relax || !x->window || !x->live || !w->most_bytes)
 		x->st = bpg_nomem(ctx, "the plan of a wave");
-	for (int t = first; !x->st && t < first + count; t++)
+	for (int t = first; !x->st && t < first + count; t++) {
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
+		/* State and results of its rows. */
+		x->live[s->tile[t].owner] += (size_t)((BPG_STATES + 1) * s->tile[t].strips * BPG_LANES) * sizeof(double);
+	}
 	if (!x->st && s->batch) {
 		bpg_batch_plan(x, count);
 	} else if (!x->st && s->iterations) {
 		x->alpha = bpg_alpha_plan_new(x, count);
 		for (int pass = s->from; !x->st && pass < s->to; pass++) {
-			bpg_plan_backward(x, count, pass);
+			bpg_plan_backward(x, count, pass, -1);
 			if (!x->st)
 				bpg_alpha_forward(x, count, pass);
 		}
 		bpg_alpha_plan_free(x, x->alpha, count);
 	} else if (!x->st) {
-		bpg_plan_backward(x, count, 0);
+		bpg_plan_backward(x, count, 0, -1);
 	}
 	free(x->live);
 	free(x->held);
@@ -820,31 +849,44 @@ void bpg_wave_fini(struct bpg_wave *w)
 	memset(w, 0, sizeof *w);
 }
 
-enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int *tiles)
+/* Bytes of the tile that takes most. */
+static enum bpg_status tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, size_t *bytes)
 {
+	struct bpg_stage two = *s; /* passes: the second is as any other */
 	struct bpg_wave one = { 0 };
+	enum bpg_status st = BPG_OK;
+
+	two.from = 0;
+	two.to = BPG_MIN(s->iterations + 1, 2);
+	*bytes = 0;
+	for (int t = 0; !st && t < s->tiles; t++) { /* windows differ from tile to tile */
+		st = bpg_wave_plan(ctx, m, &two, t, 1, &one);
+		if (!st)
+			*bytes = BPG_MAX(*bytes, BPG_MAX(one.most_bytes[s->tile[t].owner], bpg_tile_packing(m, &s->tile[t])));
+	}
+	bpg_wave_fini(&one);
+	return st;
+}
+
+enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int *tiles)
+{
 	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
 	size_t fixed = 0, tile = 0, limit = m->options.memory;
-	enum bpg_status st = BPG_OK;
 
 	*tiles = want;
 	if (!limit)
 		return BPG_OK;
-	struct bpg_stage short_of = *s; /* the second pass is as any other */
-	short_of.from = 0;
-	short_of.to = BPG_MIN(s->iterations + 1, 2);
-	for (int t = 0; !st && t < s->tiles; t++) { /* windows differ from tile to tile */
-		st = bpg_wave_plan(ctx, m, &short_of, t, 1, &one);
-		if (!st)
-			tile = BPG_MAX(tile, one.most_bytes[s->tile[t].owner]);
-	}
-	bpg_wave_fini(&one);
 	for (int o = 0; o < m->options.owners; o++)
 		fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
+	BPG_TRY(tile_bytes(ctx, m, s, &tile));
+	if (fixed + tile > limit && s->iterations) {
+		s->recompute = true;
+		BPG_TRY(tile_bytes(ctx, m, s, &tile));
+	}
 	m->least_bytes = BPG_MAX(m->least_bytes, fixed + tile);
 	if (m->least_bytes > limit)
 		m->dry = true; /* no more work: the rest is planned to know the least */
 	else if (tile)
 		*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((limit - fixed) / tile, (size_t)1) * (size_t)m->options.owners);
-	return st;
+	return BPG_OK;
 }

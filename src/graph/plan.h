@@ -113,6 +113,7 @@ struct bpg_stage {
 	struct bpg_batch *batch;  /* rows of domains (domains.h); null: of the region */
 	int from, to;             /* passes of this round; pass `iterations` is the last */
 	bool bounded;             /* tile.plain is known from the start */
+	bool recompute;           /* coefficients that the forward chain needs are walked to once more, in place of kept */
 };
 
 struct bpg_wave {
@@ -121,6 +122,7 @@ struct bpg_wave {
 	struct bpg_buffer *buffer;
 	int *point;               /* lists of points over the inputs of a node: buffers */
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
+	size_t alpha_bytes;       /* of these slopes, moments and kept coefficients, of all owners */
 };
 
 /* Cuts the rows of `node` named by element[0..count) in segment[0..count), rising, into tiles. Elements and tiles live in the
@@ -133,15 +135,16 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */
 enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int first, int count, struct bpg_wave *wave);
 void bpg_wave_fini(struct bpg_wave *wave);
-/* Tiles in flight that the memory limit allows (at least 1). Where not even one fits the model goes on as a plan, so that
- * its least_bytes are known at the end. */
-enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int *tiles);
+/* Tiles in flight that the memory limit allows (at least 1). Where not even one fits, coefficients are recomputed in place of kept;
+ * and if that does not help either, the model goes on as a plan, so that its least_bytes are known at the end. */
+enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, int *tiles);
 
 /* Elements that are not met, of tiles that start in the same window, in fewer tiles; results and gains go with them. Tiles live in
  * the stage's arena. */
 enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, struct bpg_stage *packed);
-/* Bytes of what a tile keeps from round to round. */
+/* Bytes of what a tile keeps from round to round, and while it is packed anew, node by node. */
 size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *tile);
+size_t bpg_tile_packing(const struct bpg_model *m, const struct bpg_tile *tile);
 
 /* True when the walk ends at this node. */
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *stage, int node);

@@ -66,7 +66,15 @@ static int params(struct writer *x, int tile, int node, int arrays, struct bpg_t
 	f->bytes = bytes;
 	f->at = SLOT(tile, node).at;
 	f->home = home;
+	x->live_alpha += bytes;
+	x->w->alpha_bytes = BPG_MAX(x->w->alpha_bytes, x->live_alpha);
 	return b;
+}
+
+/* Coefficients of a node that has slopes: each, or with each its line (see task_alpha.h). */
+static int kept(struct writer *x, int tile, int node)
+{
+	return params(x, tile, node, x->s->tile[tile].lasting[node].arrays == 1 ? 1 : 3, NULL);
 }
 
 /* What the tile keeps at a node from round to round; null after a failure. */
@@ -79,6 +87,15 @@ static struct bpg_lasting *lasting(struct writer *x, int tile, int node)
 		return NULL;
 	}
 	return &t->lasting[node];
+}
+
+size_t bpg_tile_packing(const struct bpg_model *m, const struct bpg_tile *t)
+{
+	size_t most = 0;
+
+	for (int v = 0; t->lasting && v < m->nodes; v++)
+		most = BPG_MAX(most, bpg_lasting_bytes(t->strips, &t->lasting[v], 3));
+	return bpg_tile_lasting(m, t) + most;
 }
 
 size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *t)
@@ -94,6 +111,7 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 {
 	struct alpha_plan *a = bpg_calloc(1, sizeof *a);
 	struct bpg_model *m = x->m;
+	bool stays = !x->s->batch; /* a batch has its passes in one wave */
 
 	if (!a || !(a->slot = bpg_calloc((size_t)count * (size_t)m->nodes + 1, sizeof *a->slot)) || !(a->need = bpg_calloc((size_t)m->nodes + 1, 1))) {
 		x->st = bpg_nomem(x->ctx, "the slopes of a wave");
@@ -126,8 +144,8 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 					continue;
 				l->arrays = 1;
 				s->at = l->at;
-				s->alpha = params(x, t, v->id, 1, &l->alpha);
-				s->moments = params(x, t, v->id, 2, &l->moments);
+				s->alpha = params(x, t, v->id, 1, stays ? &l->alpha : NULL);
+				s->moments = params(x, t, v->id, 2, stays ? &l->moments : NULL);
 				if (!x->s->from)
 					bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, -1 } });
 				continue;
@@ -137,9 +155,10 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 			bool free_slope = v->hop.v->layer->traits & BPG_FREE_SLOPE;
 			l->arrays = free_slope ? 1 : 2;
 			s->at = l->at;
-			s->alpha = params(x, t, v->id, l->arrays, &l->alpha);
-			s->moments = params(x, t, v->id, 2 * l->arrays, &l->moments);
-			s->kept = params(x, t, v->id, free_slope ? 1 : 3, NULL);
+			s->alpha = params(x, t, v->id, l->arrays, stays ? &l->alpha : NULL);
+			s->moments = params(x, t, v->id, 2 * l->arrays, stays ? &l->moments : NULL);
+			if (!x->s->recompute)
+				s->kept = kept(x, t, v->id);
 			if (!x->s->from)
 				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
 		}
@@ -151,8 +170,12 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
 	for (int t = x->first; a && a->slot && t < x->first + count; t++)
 		for (int v = 0; v < x->m->nodes; v++) {
 			struct slot *s = &a->slot[(size_t)(t - x->first) * (size_t)x->m->nodes + (size_t)v];
-			if (s->kept >= 0) /* slopes and moments stay */
+			if (s->kept >= 0)
 				bpg_plan_free(x, t, v, s->kept);
+			if (s->alpha >= 0 && !x->w->buffer[s->alpha].home) { /* else they stay */
+				bpg_plan_free(x, t, v, s->alpha);
+				bpg_plan_free(x, t, v, s->moments);
+			}
 		}
 	if (a) {
 		free(a->slot);
@@ -183,9 +206,17 @@ void bpg_alpha_buffers(const struct writer *x, int tile, int node, int buffer[4]
 	buffer[0] = s->alpha, buffer[1] = s->moments, buffer[2] = s->kept, buffer[3] = s->rows;
 }
 
+void bpg_alpha_meet(struct writer *x, int tile, int node, int buffer)
+{
+	if (SLOT(tile, node).alpha < 0)
+		return;
+	SLOT(tile, node).kept = kept(x, tile, node);
+	bpg_alpha_relax(x, tile, node, buffer);
+}
+
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer)
 {
-	if (x->alpha)
+	if (x->alpha && !x->again)
 		SLOT(tile, node).rows = buffer;
 	else
 		bpg_plan_free(x, tile, node, buffer);
@@ -259,6 +290,8 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 		if (x->alpha->need[id] && readers) {
 			s->point = point(x, tile, id);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CORNER, id, tile, 0, 0, s->rows, s->point, 0, { 0 } });
+			bpg_plan_free(x, tile, id, s->rows);
+			s->rows = -1;
 		}
 		return;
 	}
@@ -295,21 +328,43 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 	}
 }
 
+static bool has_slopes(const struct writer *x, int count, int node)
+{
+	for (int t = x->first; t < x->first + count; t++)
+		if (SLOT(t, node).alpha >= 0)
+			return true;
+	return false;
+}
+
 void bpg_alpha_forward(struct writer *x, int count, int pass)
 {
 	struct bpg_model *m = x->m;
 	int first = x->first;
 	bool last = pass == x->s->iterations;
 
+	/* Ends first: where the bound is attained follows from the state, which walks to recompute begin anew. */
+	for (int i = x->s->cone - 1; !last && !x->st && i >= 0; i--)
+		for (int t = first; x->alpha->need[x->s->visit[i]] && bpg_stage_ends(m, x->s, x->s->visit[i]) && t < first + count; t++)
+			forward_node(x, t, x->s->visit[i], pass);
 	for (int i = x->s->cone - 1; !last && !x->st && i >= 0; i--) {
 		int id = x->s->visit[i];
 		const struct bpg_model_node *v = &m->node[id];
 
-		if (!x->alpha->need[id])
+		if (!x->alpha->need[id] || bpg_stage_ends(m, x->s, id))
 			continue;
+		if (x->s->recompute && v->hop.kind == BPG_HOP_UNARY && has_slopes(x, count, id)) {
+			x->again = true;
+			bpg_plan_backward(x, count, pass, id);
+			x->again = false;
+		}
 		for (int t = first; !x->st && t < first + count; t++)
 			forward_node(x, t, id, pass);
-		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, x->s, id))
+		for (int t = first; x->s->recompute && !x->st && t < first + count; t++) {
+			if (SLOT(t, id).kept >= 0)
+				bpg_plan_free(x, t, id, SLOT(t, id).kept);
+			SLOT(t, id).kept = -1;
+		}
+		if (v->hop.kind != BPG_HOP_DENSE)
 			continue;
 		for (int t = first; !x->st && t < first + count; t++)
 			SLOT(t, id).point = point(x, t, id);

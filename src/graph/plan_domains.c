@@ -98,7 +98,7 @@ void bpg_batch_plan(struct writer *x, int count)
 			}
 		}
 	for (int pass = 0; !x->st && pass <= x->s->iterations; pass++) {
-		bpg_plan_backward(x, count, pass);
+		bpg_plan_backward(x, count, pass, -1);
 		for (int t = x->first; !x->st && pass == x->s->iterations && t < x->first + count; t++)
 			hand_on(x, b, t);
 		if (!x->st)
@@ -193,6 +193,7 @@ enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const 
 		                          .rate = b->options.rate * decay, .bias1 = 1 / (1 - pow(0.9, p->k + 1)),
 		                          .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
 	a.alpha.tile = (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide, .window = f->window };
+	a.alpha.keep = true;
 	switch (p->kind) {
 	case BPG_STEP_ALPHA_START:
 		add(&x, v->planes_t, BPG_READ);

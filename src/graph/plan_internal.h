@@ -18,6 +18,8 @@ struct writer {
 	struct bpg_window *window; /* [tiles][nodes] */
 	struct alpha_plan *alpha; /* null: plain CROWN */
 	size_t *live;             /* [owners] */
+	size_t live_alpha;
+	bool again;               /* this walk is for one node's coefficients */
 	enum bpg_status st;
 };
 
@@ -34,8 +36,9 @@ void bpg_plan_free(struct writer *x, int tile, int node, int buffer);
 /* Sets what a walk from the starts of the stage visits. */
 enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s);
 
-/* One backward pass of all tiles, from their starts to their bounds; k: number of the pass. */
-void bpg_plan_backward(struct writer *x, int count, int pass);
+/* One backward pass of all tiles, from their starts to their bounds; k: number of the pass. until >= 0: only to this unary node,
+ * where bpg_alpha_meet takes the coefficients. */
+void bpg_plan_backward(struct writer *x, int count, int pass, int until);
 
 /* ---- alpha ---- */
 
@@ -46,6 +49,8 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count);
 bool bpg_alpha_relax(struct writer *x, int tile, int node, int buffer);
 /* The weights for the other planes of a node; -1: it has none. */
 int bpg_alpha_weights(const struct writer *x, int tile, int node);
+/* The walk has come to the node whose coefficients were to be recomputed. */
+void bpg_alpha_meet(struct writer *x, int tile, int node, int buffer);
 /* Coefficients over an end of the walk, or over a node with sparse planes, that the forward chain will need. */
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer);
 /* The forward chain of all tiles, with a step of every slope. */

@@ -39,6 +39,22 @@ static void account(struct bpg_model *m, const struct bpg_stage *s, const struct
 		m->planned += w->step[i].kind != BPG_STEP_FREE;
 	}
 	m->traffic += bpg_wave_traffic(m, s, w);
+	size_t alpha = w->alpha_bytes;
+	for (int o = 0; o < m->options.owners; o++)
+		alpha += beside[o];
+	m->alpha_bytes = BPG_MAX(m->alpha_bytes, alpha);
+}
+
+/* Packing moves one node after the other. */
+static void account_packing(struct bpg_model *m, const struct bpg_stage *s)
+{
+	size_t *bytes = bpg_calloc((size_t)m->options.owners, sizeof *bytes);
+
+	for (int t = 0; bytes && t < s->tiles; t++)
+		bytes[s->tile[t].owner] += bpg_tile_packing(m, &s->tile[t]);
+	for (int o = 0; bytes && o < m->options.owners; o++)
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + bytes[o]);
+	free(bytes);
 }
 
 /* ---- one round ---- */
@@ -157,10 +173,13 @@ static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struc
 				memcpy(now.tile[t].plain, now.tile[t].result, (size_t)(now.tile[t].strips * BPG_LANES) * sizeof *now.tile[t].plain);
 		if (!anyone_leaves(m, &now))
 			continue;
+		account_packing(m, &now);
 		st = bpg_stage_repack(ctx, m, &now, &next);
 		if (!st)
 			st = bpg_lower_move(ctx, m, &now, &next);
 		bpg_lower_leave(m, &now);
+		if (st) /* half is there, half here */
+			bpg_lower_leave(m, &next);
 		now.tile = next.tile;
 		now.tiles = next.tiles;
 	}
@@ -177,6 +196,8 @@ enum bpg_status bpg_stage_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 
 	if (!st)
 		st = bpg_stage_wave_size(ctx, m, s, &size);
+	m->kept_stages += s->iterations && !s->recompute;
+	m->recomputed_stages += s->recompute;
 	int together = m->options.memory && s->iterations ? size : s->tiles;
 	for (int t = 0; !st && t < s->tiles; t += together) {
 		struct bpg_stage some = *s;

@@ -16,6 +16,8 @@ enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 	fprintf(to, "products   %.3f GFLOP\n", 1e-9 * p->flops);
 	fprintf(to, "seconds    %.3g (estimate)\n", p->seconds);
 	fprintf(to, "traffic    %.1f MB of weights between owners\n", 1e-6 * (double)p->traffic_bytes);
+	if (p->kept_stages + p->recomputed_stages)
+		fprintf(to, "alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes, p->kept_stages, p->recomputed_stages);
 	for (int o = 0; o < p->owners; o++)
 		fprintf(to, "owner %-4d %.1f MB\n", o, 1e-6 * (double)p->predicted_bytes[o]);
 	fprintf(to, "plan       %016" PRIx64 "\n", p->plan_hash);
@@ -28,6 +30,8 @@ enum bpg_status bpg_plan_json(struct bpg_ctx *ctx, const struct bpg_plan *p, con
 
 	BPG_TRY(bpg_json_open(ctx, &j, path));
 	bpg_json_wholes(&j, "predicted_bytes", p->predicted_bytes, p->owners);
+	bpg_json_whole(&j, "alpha_bytes", p->alpha_bytes);
+	bpg_json_whole(&j, "recomputed_stages", p->recomputed_stages);
 	bpg_json_whole(&j, "tasks", p->tasks);
 	bpg_json_array(&j, "traffic_bytes");
 	bpg_json_whole(&j, NULL, p->traffic_bytes);

@@ -46,6 +46,8 @@ struct bpg_result {
 	struct {
 		double total, load, bound, search;
 	} seconds;
+	int64_t alpha_bytes;      /* planned for parameters, moments and coefficients, of all owners */
+	int kept_stages, recomputed_stages; /* optimised, by whether coefficients are kept or recomputed */
 	int owners;
 	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
 	int64_t peak_rss_bytes;

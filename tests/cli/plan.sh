@@ -19,6 +19,13 @@ drawing()
 
 "$make_net" "$tmp/net.onnx" 16 768 4 4 || exit 99
 
+# ---- optimised slopes: their bytes are said, and their steps drawn ----
+
+"$bpgraph" plan "$examples/digits.onnx" --quiet --method alpha-crown --iterations 2 --dot "$tmp/dot" >"$tmp/out" || complain "plan of alpha-crown failed"
+grep -q '^alpha .* MB; coefficients kept in [1-9]' "$tmp/out" || complain "plan of alpha-crown: $(cat "$tmp/out")"
+drawing "$tmp/dot"
+grep -q 'label="adjoint' "$tmp/dot" && grep -q 'label="step' "$tmp/dot" || complain "no step of the optimiser is drawn"
+
 # ---- bpgraph plan: fields, one task a drawn step, the same cut for every placement ----
 
 for net in "$examples/digits.onnx" "$examples/digits_conv.onnx" "$tmp/net.onnx"; do
