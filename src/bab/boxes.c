@@ -258,7 +258,7 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 			bpg_pool_closed(p, d[i]);
 			continue;
 		}
-		if (try_corner(v, d[i], &b, left))
+		if (bpg_pool_may_try(v) && try_corner(v, d[i], &b, left))
 			break;
 		int64_t cut = choose(p, d[i], &b, left);
 		if (cut < 0) {

@@ -107,7 +107,7 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 			bpg_pool_closed(p, d[i]);
 			continue;
 		}
-		if (try_point(v, &out[i]))
+		if (bpg_pool_may_try(v) && try_point(v, &out[i]))
 			break;
 		if (!out[i].branches) {
 			bpg_pool_stuck(p, d[i]);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRIVERS = 3 };             /* batches in flight */
+enum { DRIVERS = 3, TRIES = 4 };  /* batches in flight; points of a batch that are always tried */
 
 static void fail(struct bpg_search_pool *p, enum bpg_status st, const char *message)
 {
@@ -17,12 +17,23 @@ static void fail(struct bpg_search_pool *p, enum bpg_status st, const char *mess
 	p->stop = true;
 }
 
+bool bpg_pool_may_try(const struct bpg_driver *v)
+{
+	double took = bpg_now() - v->began - v->tried;
+
+	return !bpg_rt_stopped(v->p->x->rt) && (v->tries < TRIES || (!v->p->x->synchronous && v->tried < 0.2 * took));
+}
+
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
 {
 	struct bpg_search_pool *p = v->p;
 	const struct bpg_net *net = p->x->net;
+	double start = bpg_now();
+	int answer = bpg_witness_try(v->ctx, net, p->x->spec, x, y);
 
-	if (bpg_witness_try(v->ctx, net, p->x->spec, x, y) <= 0)
+	v->tries++;
+	v->tried += bpg_now() - start;
+	if (answer <= 0)
 		return false;
 	pthread_mutex_lock(&p->lock);
 	if (!p->x->witness.found) {
@@ -124,6 +135,9 @@ static void *drive(void *arg)
 		enum bpg_status st = BPG_ENOMEM;
 
 		v->arena = bpg_arena_new();
+		v->began = bpg_now();
+		v->tried = 0;
+		v->tries = 0;
 		if (v->arena)
 			st = v->p->work(v, d, count, child, &children);
 		bpg_arena_free(v->arena);

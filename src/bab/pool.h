@@ -18,6 +18,8 @@ struct bpg_driver {
 	struct bpg_ctx *ctx;
 	struct bpg_group *group;
 	struct bpg_arena *arena;  /* of a batch */
+	double began, tried;      /* when its bounds were asked for; seconds spent on points since they are there */
+	int tries;
 };
 
 /* Bounds domains d[0..count) and decides on each: tells the pool of those that are closed or stuck, and gives the children of the
@@ -58,7 +60,9 @@ static inline bool bpg_pool_done(const struct bpg_search_pool *p)
 	return p->status || p->x->witness.found || !p->frontier.count;
 }
 
-/* For `work`. A witness, if x [inputs] is one: kept, and the search ends. y: [outputs]. */
+/* For `work`. True when the driver may try another point of its batch: a fifth of the time that the bounds took, or four points. */
+bool bpg_pool_may_try(const struct bpg_driver *v);
+/* A witness, if x [inputs] is one: kept, and the search ends. y: [outputs]. */
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y);
 void bpg_pool_closed(struct bpg_search_pool *p, const struct bpg_domain *d);
 void bpg_pool_stuck(struct bpg_search_pool *p, const struct bpg_domain *d);
