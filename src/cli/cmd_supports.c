@@ -68,7 +68,8 @@ static enum bpg_status answer(struct bpg_ctx *ctx, const char *name)
 			printf("%s\n", capabilities[i].answer);
 		return BPG_OK;
 	}
-	return name ? bpg_fail(ctx, BPG_EUSAGE, "%s: no such capability; bpgraph supports lists them", bpg_printable(name, shown)) : BPG_OK;
+	return name ? bpg_fail(ctx, BPG_EUSAGE, "%s: no such capability; bpgraph supports lists them", bpg_printable(name, shown))
+	            : BPG_OK;
 }
 
 int cmd_supports(int argc, char **argv)

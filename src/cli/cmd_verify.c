@@ -33,7 +33,8 @@ static enum bpg_status no_network(struct verify *x)
 	if (!wanted)
 		st = bpg_nomem(x->ctx, q->path);
 	else if (q->note)
-		st = bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s:%lld: %s; nor is a network given (%s)", q->path, (long long)q->note_line, q->note, wanted);
+		st = bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s:%lld: %s; nor is a network given (%s)", q->path,
+		              (long long)q->note_line, q->note, wanted);
 	else
 		st = bpg_fail(x->ctx, BPG_EUSAGE, "%s: a query for which no network is given; add %s", q->path, wanted);
 	free(wanted);
@@ -118,7 +119,8 @@ static enum bpg_status name_witness(struct verify *x)
 		in[i] = r->witness_in[x->said.to[i]];
 	for (int i = 0; i < q->variables; i++) {
 		const struct bpg_query_variable *v = &q->variable[i];
-		t[i] = (struct bpg_result_tensor){ v->name, v->type, v->shape, (v->side == BPG_QUERY_INPUT ? in : r->witness_out) + v->first };
+		t[i] = (struct bpg_result_tensor){ v->name, v->type, v->shape,
+			                           (v->side == BPG_QUERY_INPUT ? in : r->witness_out) + v->first };
 	}
 	r->witness_in = in;
 	r->inputs = q->inputs;

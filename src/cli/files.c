@@ -48,7 +48,8 @@ static int find_network(const struct bpg_query *q, const char *name)
 static enum bpg_status refuse(struct files *f, const char *entry, const char *why)
 {
 	char shown[128], *wanted = files_wanted(f->query);
-	enum bpg_status st = bpg_fail(f->ctx, BPG_EUSAGE, "--network %s: %s; this query needs %s", bpg_printable(entry, shown), why, wanted ? wanted : "");
+	enum bpg_status st = bpg_fail(f->ctx, BPG_EUSAGE, "--network %s: %s; this query needs %s", bpg_printable(entry, shown),
+	                              why, wanted ? wanted : "");
 	free(wanted);
 	return st;
 }
@@ -103,7 +104,8 @@ enum bpg_status files_match(struct files *f, struct bpg_ctx *ctx, const struct b
 		if (q->network[i].equal)
 			f->of[i] = f->of[q->network[i].base];
 		if (!f->of[i])
-			return bpg_fail(ctx, BPG_EUSAGE, "%s: network '%s' has no file; give --network %s=NET.onnx", q->path, q->network[i].name, q->network[i].name);
+			return bpg_fail(ctx, BPG_EUSAGE, "%s: network '%s' has no file; give --network %s=NET.onnx", q->path,
+			                q->network[i].name, q->network[i].name);
 	}
 	return BPG_OK;
 }
@@ -131,19 +133,21 @@ static const char *shape_text(const struct bpg_shape *s, char buf[192])
 }
 
 /* An output may well be of integers in the file and of real numbers in the query. */
-static enum bpg_status compare(struct files *f, int network, const struct bpg_query_variable *v, const struct bpg_shape *shape, int type, const char *tensor)
+static enum bpg_status compare(struct files *f, int network, const struct bpg_query_variable *v, const struct bpg_shape *shape,
+                               int type, const char *tensor)
 {
 	const char *path = f->query->path;
 	char name[128], mine[192], its[192], other[128];
 	bpg_printable(v->name, name);
 	bpg_printable(tensor, other);
 	if (!bpg_shape_equal(shape, &v->shape))
-		return bpg_fail(f->ctx, BPG_EFILE, "%s:%lld: '%s' is declared with the shape %s, but '%s' of %s has the shape %s", path, (long long)v->line,
-		                name, shape_text(&v->shape, mine), other, f->of[network], shape_text(shape, its));
+		return bpg_fail(f->ctx, BPG_EFILE, "%s:%lld: '%s' is declared with the shape %s, but '%s' of %s has the shape %s",
+		                path, (long long)v->line, name, shape_text(&v->shape, mine), other, f->of[network],
+		                shape_text(shape, its));
 	bool real = !strcmp(v->type, "real") || !strcmp(v->type, "Real");
 	if (!real && type && strcmp(v->type, type_name(type)))
-		return bpg_fail(f->ctx, BPG_EFILE, "%s:%lld: '%s' is declared with the element type %s, but '%s' of %s has %s", path, (long long)v->line, name,
-		                v->type, other, f->of[network], type_name(type));
+		return bpg_fail(f->ctx, BPG_EFILE, "%s:%lld: '%s' is declared with the element type %s, but '%s' of %s has %s",
+		                path, (long long)v->line, name, v->type, other, f->of[network], type_name(type));
 	return BPG_OK;
 }
 
@@ -153,11 +157,13 @@ static enum bpg_status check(struct files *f, int network)
 	const struct bpg_query_variable *v = &f->query->variable[n->first];
 	const struct bpg_net *net = f->net[network];
 	if (n->inputs != net->inputs || n->outputs + n->hidden != net->outputs)
-		return bpg_fail(f->ctx, BPG_EFILE, "%s:%lld: network '%s' is declared with %d inputs and %d outputs, but %s has %d and %d; all are declared, in "
-		                "order", f->query->path, (long long)n->line, n->name, n->inputs, n->outputs, f->of[network], net->inputs,
+		return bpg_fail(f->ctx, BPG_EFILE,
+		                "%s:%lld: network '%s' is declared with %d inputs and %d outputs, but %s has %d and %d; declare all, in order",
+		                f->query->path, (long long)n->line, n->name, n->inputs, n->outputs, f->of[network], net->inputs,
 		                net->outputs - n->hidden);
 	for (int k = 0; k < n->inputs; k++, v++)
-		BPG_TRY(compare(f, network, v, &net->node[net->input[k]].v.out.shape, net->in_type[k], net->node[net->input[k]].tensor));
+		BPG_TRY(compare(f, network, v, &net->node[net->input[k]].v.out.shape, net->in_type[k],
+		                net->node[net->input[k]].tensor));
 	for (int k = 0; k < n->hidden; k++, v++)
 		BPG_TRY(compare(f, network, v, &net->out_shape[n->outputs + k], 0, v->tensor));
 	for (int k = 0; k < n->outputs; k++, v++)

@@ -103,12 +103,18 @@ static struct bpg_value flat(struct bpg_value v)
 	return v;
 }
 
-static enum bpg_status internal(struct join *j, const struct source *s, const char *op, int nin, const struct bpg_value *const *in,
-                                struct bpg_value *out)
+static enum bpg_status internal(struct join *j, const struct source *s, const char *op, int nin,
+                                const struct bpg_value *const *in, struct bpg_value *out)
 {
 	const struct bpg_import_attr axis = { .name = "axis", .kind = BPG_ATTR_INT, .i = 0 };
-	struct bpg_import im = { .ctx = j->ctx, .arena = j->b.net->arena, .path = j->b.net->path, .op = op, .opset = BPG_OPSET_LAST,
-		                 .output_count = 1, .attrs = 1, .attr = &axis };
+	struct bpg_import im = { .ctx = j->ctx,
+		                 .arena = j->b.net->arena,
+		                 .path = j->b.net->path,
+		                 .op = op,
+		                 .opset = BPG_OPSET_LAST,
+		                 .output_count = 1,
+		                 .attrs = 1,
+		                 .attr = &axis };
 	im.name = label(j, s->part, s->node->tensor);
 	if (!im.name)
 		return no_memory(j);
@@ -116,7 +122,8 @@ static enum bpg_status internal(struct join *j, const struct source *s, const ch
 }
 
 /* Positions of the elements of s in `list` of tensors of free elements, one behind the other. */
-static enum bpg_status positions(const struct join *j, const struct source *s, struct source *const *list, int n, struct bpg_const **at)
+static enum bpg_status positions(const struct join *j, const struct source *s, struct source *const *list, int n,
+                                 struct bpg_const **at)
 {
 	int64_t *to = bpg_calloc((size_t)s->n, sizeof *to), *index = bpg_calloc((size_t)j->elements, sizeof *index), count = 0;
 	enum bpg_status st = BPG_OK;
@@ -245,7 +252,8 @@ static enum bpg_status copy_part(struct join *j, int part, struct source *source
 	int most = 0;
 	for (int i = 0; i < net->nodes; i++)
 		most = BPG_MAX(most, net->node[i].v.nin);
-	int *number = j->number[part] = bpg_calloc((size_t)net->nodes, sizeof *number), *src = bpg_calloc((size_t)most, sizeof *src);
+	int *number = j->number[part] = bpg_calloc((size_t)net->nodes, sizeof *number),
+	    *src = bpg_calloc((size_t)most, sizeof *src);
 	enum bpg_status st = number && src ? BPG_OK : no_memory(j);
 	for (int i = 0; !st && i < net->nodes; i++) {
 		const struct bpg_net_node *old = &net->node[i];
@@ -272,7 +280,9 @@ static enum bpg_status make_outputs(struct join *j, bool pass)
 	for (int p = 0; p < j->parts; p++)
 		for (int k = 0; k < j->part[p].net->outputs; k++) {
 			const struct bpg_net *net = j->part[p].net;
-			struct bpg_value value = { .known = true, .node = j->number[p][net->output[k]], .shape = net->out_shape[k], .type = BPG_F32 };
+			struct bpg_value value = {
+				.known = true, .node = j->number[p][net->output[k]], .shape = net->out_shape[k], .type = BPG_F32
+			};
 			BPG_TRY(bpg_build_output(&j->b, net->node[net->output[k]].tensor, &value));
 		}
 	for (int k = 0; pass && k < j->sources; k++)

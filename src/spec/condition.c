@@ -22,7 +22,8 @@ static char *write_text(const char *format, va_list ap)
 	return text;
 }
 
-static enum bpg_status vfail(struct bpg_ctx *ctx, enum bpg_status code, const char *path, int64_t line, const char *format, va_list ap)
+enum bpg_status bpg_vfail_line(struct bpg_ctx *ctx, enum bpg_status code, const char *path, int64_t line, const char *format,
+                               va_list ap)
 {
 	char *text = write_text(format, ap);
 	bpg_fail(ctx, code, "%s:%lld: %s", path, (long long)line, text ? text : "error");
@@ -34,7 +35,7 @@ enum bpg_status bpg_fail_line(struct bpg_ctx *ctx, enum bpg_status code, const c
 {
 	va_list ap;
 	va_start(ap, format);
-	vfail(ctx, code, path, line, format, ap);
+	bpg_vfail_line(ctx, code, path, line, format, ap);
 	va_end(ap);
 	return code;
 }
@@ -45,7 +46,7 @@ enum bpg_status bpg_conditions_unsupported(struct bpg_conditions *c, int64_t lin
 	va_list ap;
 	va_start(ap, format);
 	if (c->normal)
-		st = vfail(c->ctx, BPG_EUNSUPPORTED, c->path, line, format, ap);
+		st = bpg_vfail_line(c->ctx, BPG_EUNSUPPORTED, c->path, line, format, ap);
 	else if (!c->note && !(c->note = write_text(format, ap)))
 		st = bpg_nomem(c->ctx, c->path);
 	else if (!c->noted)
@@ -117,8 +118,11 @@ static enum bpg_status refuse_relation(struct bpg_conditions *c, const struct bp
 	bool inputs = d->term[1].var < c->inputs;
 	c->name(c->arg, d->term[0].var, a);
 	c->name(c->arg, d->term[1].var, b);
-	return bpg_conditions_unsupported(c, line, "a relation between %s %s and %s%s is not supported; inputs take bounds only, relations "
-	                                  "are for outputs", inputs ? "inputs" : "input", a, inputs ? "" : "output ", b);
+	return bpg_conditions_unsupported(
+	        c, line,
+	        "a relation between %s %s and %s%s is not supported; inputs take bounds only, relations "
+	        "are for outputs",
+	        inputs ? "inputs" : "input", a, inputs ? "" : "output ", b);
 }
 
 /* `why` names the input. */
@@ -181,7 +185,8 @@ static enum bpg_status emit_row(struct bpg_conditions *c, const struct bpg_linea
 static enum bpg_status emit(struct bpg_conditions *c, const struct bpg_linear *d, bool strict, int64_t line)
 {
 	if (!bpg_linear_finite(d))
-		return bpg_conditions_unsupported(c, line, "a number in this comparison is outside the range of double precision");
+		return bpg_conditions_unsupported(c, line,
+		                                  "a number in this comparison is outside the range of double precision");
 	if (d->n == 1 && d->term[0].var < c->inputs)
 		return emit_bound(c, d, strict, line);
 	if (d->n && d->term[0].var < c->inputs && !c->relations)
@@ -221,7 +226,8 @@ static enum bpg_status emit_unequal(struct bpg_conditions *c, struct bpg_linear 
 }
 
 /* a REL b. a is used up: in a chain the next operand is compared with b. */
-static enum bpg_status compare(struct bpg_conditions *c, enum bpg_operator op, struct bpg_linear *a, const struct bpg_linear *b, int64_t line)
+static enum bpg_status compare(struct bpg_conditions *c, enum bpg_operator op, struct bpg_linear *a, const struct bpg_linear *b,
+                               int64_t line)
 {
 	struct bpg_linear *d = &c->difference;
 	bool strict = op == BPG_OP_LT || op == BPG_OP_GT;
@@ -250,8 +256,8 @@ enum bpg_status bpg_conditions_open(struct bpg_conditions *c, enum bpg_operator 
 {
 	bool number = op >= BPG_OP_ADD;
 	if (c->depth_most && c->depth == c->depth_most)
-		return bpg_fail_line(c->ctx, BPG_EUNSUPPORTED, c->path, line, "more than %lld brackets inside each other; flatten the property",
-		                     (long long)c->depth_most);
+		return bpg_fail_line(c->ctx, BPG_EUNSUPPORTED, c->path, line,
+		                     "more than %lld brackets inside each other; flatten the property", (long long)c->depth_most);
 	if (c->depth && bpg_op_joins(bpg_conditions_top(c)->op) == number)
 		return bpg_fail_line(c->ctx, BPG_EFILE, c->path, line, "'%s' makes a %s, but a %s belongs here", words[op],
 		                     number ? "number" : "condition", number ? "condition" : "number");
@@ -291,14 +297,16 @@ static enum bpg_status multiply(struct bpg_conditions *c, struct bpg_frame *f, s
 		c->name(c->arg, f->acc.term[0].var, a);
 		c->name(c->arg, value->term[0].var, b);
 		bpg_linear_clear(&f->acc);
-		return bpg_conditions_unsupported(c, line, "a product of variables (%s and %s); only linear terms are supported", a, b);
+		return bpg_conditions_unsupported(c, line, "a product of variables (%s and %s); only linear terms are supported",
+		                                  a, b);
 	}
 	if (f->op == BPG_OP_MUL) {
 		bpg_linear_scale(&f->acc, value->k);
 		return BPG_OK;
 	}
 	if (value->n || bpg_num_contains_zero(value->k))
-		return bpg_conditions_unsupported(c, line, "a division by %s; only linear terms are supported", value->n ? "a variable" : "zero");
+		return bpg_conditions_unsupported(c, line, "a division by %s; only linear terms are supported",
+		                                  value->n ? "a variable" : "zero");
 	bpg_linear_divide(&f->acc, value->k);
 	return BPG_OK;
 }

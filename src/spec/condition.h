@@ -46,7 +46,10 @@ struct bpg_conditions {
 };
 
 /* FILE:LINE: ... */
-enum bpg_status bpg_fail_line(struct bpg_ctx *ctx, enum bpg_status code, const char *path, int64_t line, const char *format, ...) BPG_PRINTF(5, 6);
+enum bpg_status bpg_fail_line(struct bpg_ctx *ctx, enum bpg_status code, const char *path, int64_t line, const char *format, ...)
+	BPG_PRINTF(5, 6);
+enum bpg_status bpg_vfail_line(struct bpg_ctx *ctx, enum bpg_status code, const char *path, int64_t line, const char *format,
+                               va_list ap);
 
 void bpg_conditions_fini(struct bpg_conditions *c);
 

@@ -346,7 +346,9 @@ static enum bpg_status expand(struct bpg_normal *f, const struct node *v, int64_
 		BPG_TRY_TO(no_memory(f), out);
 	for (; n > 0; n--) {
 		if (n % 4096 == 0 && bpg_ctx_stopped(f->ctx))
-			BPG_TRY_TO(bpg_fail(f->ctx, BPG_ECANCELLED, "%s: stopped while disjunctions were multiplied out", f->path), out);
+			BPG_TRY_TO(
+			        bpg_fail(f->ctx, BPG_ECANCELLED, "%s: stopped while disjunctions were multiplied out", f->path),
+			        out);
 		BPG_TRY_TO(combine(f, v, at, chosen, &own, line, &to->cube[to->n]), out);
 		to->n++;
 	}

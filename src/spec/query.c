@@ -1,13 +1,23 @@
 /* query.c - the assertions of a VNN-LIB 2 query: names, types and numbers of operands are looked at here, what they say becomes
  * bounds and rows in condition.c. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "spec/query_reader.h"
 
-/* ---- notes ---- */
+/* ---- messages ---- */
+
+enum bpg_status bpg_query_wrong(struct bpg_query_reader *r, int64_t line, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	enum bpg_status st = bpg_vfail_line(r->ctx, BPG_EFILE, r->path, line, format, ap);
+	va_end(ap);
+	return st;
+}
 
 enum bpg_status bpg_query_note(struct bpg_query_reader *r, int64_t line, const char *format, ...)
 {
@@ -48,8 +58,9 @@ static enum bpg_status mismatch(struct bpg_query_reader *r)
 	bpg_printable(r->typed->name, name);
 	bpg_printable(r->type, type);
 	if (!want)
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "'%s' has the element type %s, which is compared with no number", name, type);
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "'%s' has the element type %s, so numbers in this comparison are written %s",
+		return bpg_query_wrong(r, r->tokens.line, "'%s' has the element type %s, which is compared with no number", name,
+		                       type);
+	return bpg_query_wrong(r, r->tokens.line, "'%s' has the element type %s, so numbers in this comparison are written %s",
 	                     name, type, want);
 }
 
@@ -63,7 +74,7 @@ static enum bpg_status see_variable(struct bpg_query_reader *r, const struct bpg
 	}
 	if (v->type == r->type || bpg_query_same_type(v->type, r->type))
 		return BPG_OK;
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "'%s' and '%s' in one comparison have different element types",
+	return bpg_query_wrong(r, r->tokens.line, "'%s' and '%s' in one comparison have different element types",
 	                     bpg_printable(r->typed->name, a), bpg_printable(v->name, b));
 }
 
@@ -74,7 +85,7 @@ static enum bpg_status see_number(struct bpg_query_reader *r, const char *word)
 	r->whole |= !point;
 	r->negative |= !point && word[0] == '-';
 	if (r->fraction && r->whole)
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "numbers with and without a decimal point in one comparison; write 1.0 "
+		return bpg_query_wrong(r, r->tokens.line, "numbers with and without a decimal point in one comparison; write 1.0 "
 		                     "for a network of floating point numbers");
 	return !r->type || fits(r, bpg_query_kind(r->type)) ? BPG_OK : mismatch(r);
 }
@@ -97,7 +108,8 @@ static void name_element(const void *arg, int64_t var, char buf[128])
 	char name[128];
 	int n = snprintf(buf, 128, "%.40s", bpg_printable(v->name, name));
 	for (int k = 0; k < v->shape.rank && n < 120; k++) {
-		n += snprintf(buf + n, (size_t)(128 - n), "%s%lld%s", k ? "," : "[", (long long)(at / stride[k]), k + 1 < v->shape.rank ? "" : "]");
+		n += snprintf(buf + n, (size_t)(128 - n), "%s%lld%s", k ? "," : "[", (long long)(at / stride[k]),
+		              k + 1 < v->shape.rank ? "" : "]");
 		at %= stride[k];
 	}
 }
@@ -105,7 +117,7 @@ static void name_element(const void *arg, int64_t var, char buf[128])
 static enum bpg_status wrong_index(struct bpg_query_reader *r, const struct bpg_query_variable *v, int k)
 {
 	char name[128], word[128];
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "index %s of '%s': axis %d has the size %lld, so indices are 0 to %lld",
+	return bpg_query_wrong(r, r->tokens.line, "index %s of '%s': axis %d has the size %lld, so indices are 0 to %lld",
 	                     bpg_printable(r->tokens.word, word), bpg_printable(v->name, name), k, (long long)v->shape.dim[k],
 	                     (long long)v->shape.dim[k] - 1);
 }
@@ -116,8 +128,9 @@ static enum bpg_status wrong_rank(struct bpg_query_reader *r, const struct bpg_q
 	int rank = v->shape.rank;
 	bpg_printable(v->name, name);
 	if (!rank)
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "'%s' is a scalar; it has no index", name);
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "'%s' needs %d %s, as its shape has", name, rank, rank == 1 ? "index" : "indices");
+		return bpg_query_wrong(r, r->tokens.line, "'%s' is a scalar; it has no index", name);
+	return bpg_query_wrong(r, r->tokens.line, "'%s' needs %d %s, as its shape has", name, rank,
+	                       rank == 1 ? "index" : "indices");
 }
 
 /* "[1,2]" behind a name; '[' is the present token. Up to the token behind ']'. */
@@ -151,7 +164,7 @@ static enum bpg_status read_element(struct bpg_query_reader *r)
 	int number = bpg_query_find(r, r->tokens.word);
 	char shown[128];
 	if (number < 0)
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, line, "'%s' is not declared", bpg_printable(r->tokens.word, shown));
+		return bpg_query_wrong(r, line, "'%s' is not declared", bpg_printable(r->tokens.word, shown));
 	const struct bpg_query_variable *v = &r->variable[number];
 	BPG_TRY(see_variable(r, v));
 	BPG_TRY(bpg_query_next(r));
@@ -223,7 +236,8 @@ static enum bpg_status read_operand(struct bpg_query_reader *r)
 
 static enum bpg_status unclosed(struct bpg_query_reader *r, int64_t line)
 {
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "the file ends before the bracket opened in line %lld is closed", (long long)line);
+	return bpg_query_wrong(r, r->tokens.line, "the file ends before the bracket opened in line %lld is closed",
+	                       (long long)line);
 }
 
 /* "(assert" is the present token; up to the token behind its bracket. */
@@ -274,7 +288,8 @@ enum bpg_status bpg_query_check(struct bpg_ctx *ctx, struct bpg_query *q)
 /* ---- the normal form ---- */
 
 /* Inputs of the question in order: those that stand for themselves. */
-static enum bpg_status renumber(struct bpg_query *q, const struct bpg_conditions *c, struct bpg_query_spec *to, int64_t *free_inputs)
+static enum bpg_status renumber(struct bpg_query *q, const struct bpg_conditions *c, struct bpg_query_spec *to,
+                                int64_t *free_inputs)
 {
 	int64_t n = 0;
 	to->to = bpg_arena_alloc(q->arena, (size_t)q->inputs, sizeof *to->to);
@@ -350,8 +365,13 @@ static enum bpg_status reader_new(struct bpg_ctx *ctx, struct bpg_query *q)
 	enum bpg_status st = bpg_query_declarations(r);
 	q->network = r->network;
 	q->variable = r->variable;
-	r->conditions = (struct bpg_conditions){ .ctx = ctx, .path = q->path, .inputs = q->inputs, .outputs = q->outputs, .relations = true,
-		                                 .name = name_element, .arg = r };
+	r->conditions = (struct bpg_conditions){ .ctx = ctx,
+		                                 .path = q->path,
+		                                 .inputs = q->inputs,
+		                                 .outputs = q->outputs,
+		                                 .relations = true,
+		                                 .name = name_element,
+		                                 .arg = r };
 	return st;
 }
 

@@ -42,7 +42,8 @@ struct bpg_query {
 	struct bpg_query_reader *reader;
 };
 
-/* Reads version and declarations (also .gz). Errors name file and line. What is well-formed and not supported becomes the note. */
+/* Reads version and declarations (also .gz). Errors name file and line. What is well-formed and not supported becomes the note.
+ */
 enum bpg_status bpg_query_open(struct bpg_ctx *ctx, const char *path, struct bpg_query **query);
 void bpg_query_close(struct bpg_query *query);
 
@@ -57,7 +58,7 @@ struct bpg_query_spec {
 	struct bpg_spec *spec;    /* owned by the caller */
 	bool related;             /* rows speak of inputs, too: input i is output `outputs + i` of the question */
 	int64_t *same;            /* [inputs] of the query: the least one it is equal to; null: nowhere; owned by the query */
-	int64_t *to;              /* [inputs] its number among the inputs of the question, in order of those; owned by the query */
+	int64_t *to; /* [inputs] its number among the inputs of the question, in order of those; owned by the query */
 };
 
 /* Reads the assertions of a query without a note. Fails on whatever is not supported. */

@@ -13,7 +13,9 @@ enum { NETWORKS_MOST = 1000, HIDDEN_MOST = 1000 };
 const char *bpg_query_shown(const struct bpg_query_reader *r, char buf[128])
 {
 	const struct bpg_query_lexer *s = &r->tokens;
-	static const char *const marks[] = { [BPG_QT_OPEN] = "(", [BPG_QT_CLOSE] = ")", [BPG_QT_LEFT] = "[", [BPG_QT_RIGHT] = "]", [BPG_QT_COMMA] = "," };
+	static const char *const marks[] = {
+		[BPG_QT_OPEN] = "(", [BPG_QT_CLOSE] = ")", [BPG_QT_LEFT] = "[", [BPG_QT_RIGHT] = "]", [BPG_QT_COMMA] = ","
+	};
 	static const char *const operators[] = { "assert", "and", "or", "<=", "<", ">=", ">", "==", "!=", "+", "-", "*", "/" };
 	if (s->token == BPG_QT_END)
 		return strcpy(buf, "the end of the file");
@@ -23,7 +25,8 @@ const char *bpg_query_shown(const struct bpg_query_reader *r, char buf[128])
 	}
 	bool mark = (size_t)s->token < BPG_LEN(marks) && marks[s->token];
 	char word[128];
-	snprintf(buf, 128, "%s%.100s%s", s->token >= BPG_QT_VERSION ? "'(" : "'", mark ? marks[s->token] : bpg_printable(s->word, word), "'");
+	snprintf(buf, 128, "%s%.100s%s", s->token >= BPG_QT_VERSION ? "'(" : "'",
+	         mark ? marks[s->token] : bpg_printable(s->word, word), "'");
 	return buf;
 }
 
@@ -31,7 +34,7 @@ enum bpg_status bpg_query_expected(struct bpg_query_reader *r, const char *what)
 {
 	char shown[128];
 	bpg_query_shown(r, shown);
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "%s belongs here, not %s", what, shown);
+	return bpg_query_wrong(r, r->tokens.line, "%s belongs here, not %s", what, shown);
 }
 
 enum bpg_status bpg_query_next(struct bpg_query_reader *r) { return bpg_query_lexer_next(&r->tokens); }
@@ -93,14 +96,18 @@ static const struct {
 	enum bpg_query_kind kind;
 	bool supported;
 } types[] = {
-	{ "real", BPG_QUERY_FLOAT, true }, { "Real", BPG_QUERY_FLOAT, true }, { "float32", BPG_QUERY_FLOAT, true },
-	{ "float64", BPG_QUERY_FLOAT, true }, { "float16", BPG_QUERY_FLOAT, true }, { "bfloat16", BPG_QUERY_FLOAT, true },
-	{ "float8e4m3fn", BPG_QUERY_FLOAT, false }, { "float8e4m3fnuz", BPG_QUERY_FLOAT, false }, { "float8e5m2", BPG_QUERY_FLOAT, false },
-	{ "float8e5m2fnuz", BPG_QUERY_FLOAT, false }, { "float4e2m1", BPG_QUERY_FLOAT, false }, { "int4", BPG_QUERY_SIGNED, false },
-	{ "int8", BPG_QUERY_SIGNED, false }, { "int16", BPG_QUERY_SIGNED, false }, { "int32", BPG_QUERY_SIGNED, false },
-	{ "int64", BPG_QUERY_SIGNED, false }, { "uint4", BPG_QUERY_UNSIGNED, false }, { "uint8", BPG_QUERY_UNSIGNED, false },
-	{ "uint16", BPG_QUERY_UNSIGNED, false }, { "uint32", BPG_QUERY_UNSIGNED, false }, { "uint64", BPG_QUERY_UNSIGNED, false },
-	{ "bool", BPG_QUERY_NO_NUMBER, false }, { "complex64", BPG_QUERY_NO_NUMBER, false }, { "complex128", BPG_QUERY_NO_NUMBER, false },
+	{ "real", BPG_QUERY_FLOAT, true },           { "Real", BPG_QUERY_FLOAT, true },
+	{ "float32", BPG_QUERY_FLOAT, true },        { "float64", BPG_QUERY_FLOAT, true },
+	{ "float16", BPG_QUERY_FLOAT, true },        { "bfloat16", BPG_QUERY_FLOAT, true },
+	{ "float8e4m3fn", BPG_QUERY_FLOAT, false },  { "float8e4m3fnuz", BPG_QUERY_FLOAT, false },
+	{ "float8e5m2", BPG_QUERY_FLOAT, false },    { "float8e5m2fnuz", BPG_QUERY_FLOAT, false },
+	{ "float4e2m1", BPG_QUERY_FLOAT, false },    { "int4", BPG_QUERY_SIGNED, false },
+	{ "int8", BPG_QUERY_SIGNED, false },         { "int16", BPG_QUERY_SIGNED, false },
+	{ "int32", BPG_QUERY_SIGNED, false },        { "int64", BPG_QUERY_SIGNED, false },
+	{ "uint4", BPG_QUERY_UNSIGNED, false },      { "uint8", BPG_QUERY_UNSIGNED, false },
+	{ "uint16", BPG_QUERY_UNSIGNED, false },     { "uint32", BPG_QUERY_UNSIGNED, false },
+	{ "uint64", BPG_QUERY_UNSIGNED, false },     { "bool", BPG_QUERY_NO_NUMBER, false },
+	{ "complex64", BPG_QUERY_NO_NUMBER, false }, { "complex128", BPG_QUERY_NO_NUMBER, false },
 	{ "string", BPG_QUERY_NO_NUMBER, false },
 };
 
@@ -132,9 +139,12 @@ static enum bpg_status check_type(struct bpg_query_reader *r, const struct bpg_q
 	bpg_printable(v->type, type);
 	if (i >= 0 && types[i].supported)
 		return BPG_OK;
-	return bpg_query_note(r, v->line, i < 0 ? "'%s' has the type '%s', which is no element type of ONNX; real, float32, float64, float16 "
-	                      "and bfloat16 are supported" : "'%s' has the element type %s; real, float32, float64, float16 and bfloat16 "
-	                      "are supported", name, type);
+	return bpg_query_note(r, v->line,
+	                      i < 0 ? "'%s' has the type '%s', which is no element type of ONNX; real, float32, float64, float16 "
+	                              "and bfloat16 are supported"
+	                            : "'%s' has the element type %s; real, float32, float64, float16 and bfloat16 "
+	                              "are supported",
+	                      name, type);
 }
 
 /* ---- shapes ---- */
@@ -161,10 +171,11 @@ static enum bpg_status read_shape(struct bpg_query_reader *r, struct bpg_shape *
 		if (r->tokens.token != BPG_QT_NUMBER)
 			return bpg_query_expected(r, "a size");
 		if (!bpg_query_whole(r->tokens.word, &d) || d < 1)
-			return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "size %s: sizes are whole numbers from 1, up to 2^33",
+			return bpg_query_wrong(r, r->tokens.line, "size %s: sizes are whole numbers from 1, up to 2^33",
 			                     bpg_printable(r->tokens.word, shown));
 		if (shape->rank == BPG_MAX_RANK)
-			return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, r->tokens.line, "a shape of more than %d sizes", BPG_MAX_RANK);
+			return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, r->tokens.line, "a shape of more than %d sizes",
+			                     BPG_MAX_RANK);
 		shape->dim[shape->rank++] = d;
 		BPG_TRY(bpg_query_next(r));
 		if (r->tokens.token == BPG_QT_RIGHT)
@@ -179,7 +190,8 @@ static enum bpg_status count(struct bpg_query_reader *r, struct bpg_query_variab
 	v->n = 1;
 	for (int i = 0; i < v->shape.rank; i++) {
 		if (v->shape.dim[i] > BPG_MAX_ELEMENTS / v->n)
-			return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, v->line, "'%s' has more than 2^33 elements", bpg_printable(v->name, name));
+			return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, v->line, "'%s' has more than 2^33 elements",
+			                     bpg_printable(v->name, name));
 		v->n *= v->shape.dim[i];
 	}
 	return BPG_OK;
@@ -199,7 +211,7 @@ static enum bpg_status name_free(struct bpg_query_reader *r, const char *name, i
 	int before = bpg_query_find(r, name);
 	if (before < 0)
 		return BPG_OK;
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, line, "'%s' is declared twice, first in line %lld", bpg_printable(name, shown),
+	return bpg_query_wrong(r, line, "'%s' is declared twice, first in line %lld", bpg_printable(name, shown),
 	                     (long long)r->variable[before].line);
 }
 
@@ -227,10 +239,14 @@ static enum bpg_status read_variable(struct bpg_query_reader *r, enum bpg_query_
 		BPG_TRY(keep_word(r, &v->tensor));
 	}
 	BPG_TRY(check_type(r, v));
-	while (side == BPG_QUERY_INPUT && r->tokens.token == BPG_QT_NAME && !strcmp(r->tokens.word, "initialized") && r->minor > 0) {
+	while (side == BPG_QUERY_INPUT && r->tokens.token == BPG_QT_NAME && !strcmp(r->tokens.word, "initialized") &&
+	       r->minor > 0) {
 		char shown[128];
-		BPG_TRY(bpg_query_note(r, v->line, "input '%s' takes its default from the network ('initialized'), which is not supported; state its "
-		                       "values by assertions", bpg_printable(v->name, shown)));
+		BPG_TRY(bpg_query_note(
+		        r, v->line,
+		        "input '%s' takes its default from the network ('initialized'), which is not supported; state its "
+		        "values by assertions",
+		        bpg_printable(v->name, shown)));
 		BPG_TRY(bpg_query_next(r));
 	}
 	BPG_TRY(pass(r, BPG_QT_CLOSE, "the ')' of the declaration"));
@@ -240,7 +256,8 @@ static enum bpg_status read_variable(struct bpg_query_reader *r, enum bpg_query_
 }
 
 /* Elements of the variables of one side, behind those before. */
-static enum bpg_status number(struct bpg_query_reader *r, const struct bpg_query_network *n, enum bpg_query_side side, int64_t *count)
+static enum bpg_status number(struct bpg_query_reader *r, const struct bpg_query_network *n, enum bpg_query_side side,
+                              int64_t *count)
 {
 	for (int i = n->first; i < n->first + n->variables; i++) {
 		struct bpg_query_variable *v = &r->variable[i];
@@ -263,7 +280,8 @@ static enum bpg_status read_equivalence(struct bpg_query_reader *r, struct bpg_q
 		bool equal = r->tokens.token == BPG_QT_EQUAL_TO;
 		char shown[128];
 		if (n->base >= 0)
-			BPG_TRY(bpg_query_note(r, r->tokens.line, "network '%s' is declared equal or isomorphic twice; once is enough",
+			BPG_TRY(bpg_query_note(r, r->tokens.line,
+			                       "network '%s' is declared equal or isomorphic twice; once is enough",
 			                       bpg_printable(n->name, shown)));
 		BPG_TRY(bpg_query_next(r));
 		if (r->tokens.token != BPG_QT_NAME)
@@ -271,24 +289,25 @@ static enum bpg_status read_equivalence(struct bpg_query_reader *r, struct bpg_q
 		n->equal = equal;
 		n->base = find_network(r, r->tokens.word, r->query->networks);
 		if (n->base < 0)
-			return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "no network '%s' is declared before this line",
+			return bpg_query_wrong(r, r->tokens.line, "no network '%s' is declared before this line",
 			                     bpg_printable(r->tokens.word, shown));
 		if (r->network[n->base].base >= 0)
-			return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line,
-			                     "network '%s' is itself declared equal or isomorphic to another; name that one",
-			                     bpg_printable(r->tokens.word, shown));
+			return bpg_query_wrong(r, r->tokens.line,
+			                       "network '%s' is itself declared equal or isomorphic to another; name that one",
+			                       bpg_printable(r->tokens.word, shown));
 		BPG_TRY(bpg_query_next(r));
 		BPG_TRY(pass(r, BPG_QT_CLOSE, "')'"));
 	}
 	return BPG_OK;
 }
 
-static enum bpg_status differ(struct bpg_query_reader *r, const struct bpg_query_network *n, const struct bpg_query_variable *v, const char *what)
+static enum bpg_status differ(struct bpg_query_reader *r, const struct bpg_query_network *n, const struct bpg_query_variable *v,
+                              const char *what)
 {
 	char name[128], other[128], mine[128];
-	return bpg_fail_line(r->ctx, BPG_EFILE, r->path, v->line, "network '%s' is declared %s to '%s', but %s of '%s' differs",
-	                     bpg_printable(n->name, name), n->equal ? "equal" : "isomorphic", bpg_printable(r->network[n->base].name, other), what,
-	                     bpg_printable(v->name, mine));
+	return bpg_query_wrong(r, v->line, "network '%s' is declared %s to '%s', but %s of '%s' differs",
+	                       bpg_printable(n->name, name), n->equal ? "equal" : "isomorphic",
+	                       bpg_printable(r->network[n->base].name, other), what, bpg_printable(v->name, mine));
 }
 
 /* Inputs and outputs in order, hidden ones by the tensor they name. */
@@ -317,7 +336,8 @@ static enum bpg_status compare_hidden(struct bpg_query_reader *r, const struct b
 	for (int i = n->first + n->inputs; i < n->first + n->inputs + n->hidden; i++)
 		for (int k = b->first + b->inputs; n->equal && k < b->first + b->inputs + b->hidden; k++) {
 			const struct bpg_query_variable *v = &r->variable[i], *w = &r->variable[k];
-			if (!strcmp(v->tensor, w->tensor) && (!bpg_query_same_type(v->type, w->type) || !bpg_shape_equal(&v->shape, &w->shape)))
+			if (!strcmp(v->tensor, w->tensor) &&
+			    (!bpg_query_same_type(v->type, w->type) || !bpg_shape_equal(&v->shape, &w->shape)))
 				return differ(r, n, v, "the declaration");
 		}
 	return BPG_OK;
@@ -330,8 +350,9 @@ static enum bpg_status check_equivalence(struct bpg_query_reader *r, const struc
 		return BPG_OK;
 	const struct bpg_query_network *b = &r->network[n->base];
 	if (n->inputs != b->inputs || n->outputs != b->outputs)
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, n->line, "network '%s' has %d inputs and %d outputs, '%s' has %d and %d",
-		                     bpg_printable(n->name, name), n->inputs, n->outputs, bpg_printable(b->name, other), b->inputs, b->outputs);
+		return bpg_query_wrong(r, n->line, "network '%s' has %d inputs and %d outputs, '%s' has %d and %d",
+		                       bpg_printable(n->name, name), n->inputs, n->outputs, bpg_printable(b->name, other),
+		                       b->inputs, b->outputs);
 	BPG_TRY(compare(r, n, BPG_QUERY_INPUT));
 	BPG_TRY(compare(r, n, BPG_QUERY_OUTPUT));
 	return compare_hidden(r, n);
@@ -375,13 +396,15 @@ static enum bpg_status read_network(struct bpg_query_reader *r, int64_t line)
 	if (r->tokens.token != BPG_QT_NAME)
 		return bpg_query_expected(r, "the name of the network (a letter, then letters, digits and _)");
 	if (find_network(r, r->tokens.word, q->networks) >= 0)
-		BPG_TRY(bpg_query_note(r, line, "two networks are named '%s', so --network %s=NET.onnx cannot say which; rename one",
+		BPG_TRY(bpg_query_note(r, line,
+		                       "two networks are named '%s', so --network %s=NET.onnx cannot say which; rename one",
 		                       bpg_printable(r->tokens.word, shown), shown));
 	BPG_TRY(keep_word(r, &n->name));
 	BPG_TRY(read_equivalence(r, n));
 	BPG_TRY(read_variables(r, n));
 	if (n->hidden > HIDDEN_MOST)
-		return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, line, "more than %d hidden tensors in a network", (int)HIDDEN_MOST);
+		return bpg_fail_line(r->ctx, BPG_EUNSUPPORTED, r->path, line, "more than %d hidden tensors in a network",
+		                     (int)HIDDEN_MOST);
 	BPG_TRY(pass(r, BPG_QT_CLOSE, "the ')' of the network, or another declaration of an output,"));
 	n->variables = q->variables - n->first;
 	BPG_TRY(check_equivalence(r, n));
@@ -405,11 +428,12 @@ static enum bpg_status read_version(struct bpg_query_reader *r)
 		return bpg_query_expected(r, "a version, as <2.0>,");
 	char *point = strchr(r->tokens.word, '.');
 	if (!point || point == r->tokens.word || !point[1] || strchr(point + 1, '.'))
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "<%s> is no version; write <2.0>", bpg_printable(r->tokens.word, shown));
+		return bpg_query_wrong(r, r->tokens.line, "<%s> is no version; write <2.0>",
+		                       bpg_printable(r->tokens.word, shown));
 	bpg_printable(r->tokens.word, shown);
 	*point = 0;
 	if (!bpg_query_whole(r->tokens.word, &major) || major != 2 || !bpg_query_whole(point + 1, &r->minor))
-		return bpg_fail_line(r->ctx, BPG_EFILE, r->path, r->tokens.line, "version <%s> of VNN-LIB; this reader knows <2.0> and what later "
+		return bpg_query_wrong(r, r->tokens.line, "version <%s> of VNN-LIB; this reader knows <2.0> and what later "
 		                     "versions <2.x> have kept", shown);
 	BPG_TRY(bpg_query_next(r));
 	return pass(r, BPG_QT_CLOSE, "')'");

@@ -34,6 +34,8 @@ struct bpg_query_reader {
 };
 
 enum bpg_status bpg_query_next(struct bpg_query_reader *r);
+/* FILE:LINE: ... */
+enum bpg_status bpg_query_wrong(struct bpg_query_reader *r, int64_t line, const char *format, ...) BPG_PRINTF(3, 4);
 /* "WHAT belongs here, not ..." */
 enum bpg_status bpg_query_expected(struct bpg_query_reader *r, const char *what);
 const char *bpg_query_shown(const struct bpg_query_reader *r, char buf[128]);

@@ -43,7 +43,11 @@ static enum bpg_status bad(struct bpg_query_lexer *s, const char *what)
 	return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line, "%s", what));
 }
 
-static enum bpg_status damaged(struct bpg_query_lexer *s) { return stop(s, bpg_stream_status(s->bytes.stream)); } /* the stream has written its message */
+/* The stream has written its message. */
+static enum bpg_status damaged(struct bpg_query_lexer *s)
+{
+	return stop(s, bpg_stream_status(s->bytes.stream));
+}
 
 static bool digit(int c) { return c >= '0' && c <= '9'; }
 static bool letter(int c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -55,7 +59,10 @@ static bool blank(int c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r
 static int peek(struct bpg_query_lexer *s) { return bpg_bytes_peek(&s->bytes); }
 static void take(struct bpg_query_lexer *s) { bpg_bytes_take(&s->bytes); }
 
-static enum bpg_status too_long(struct bpg_query_lexer *s) { return bad(s, "a name, number or string of more than a million characters"); }
+static enum bpg_status too_long(struct bpg_query_lexer *s)
+{
+	return bad(s, "a name, number or string of more than a million characters");
+}
 
 static enum bpg_status put(struct bpg_query_lexer *s, int c)
 {
@@ -141,9 +148,11 @@ static enum bpg_status open_bracket(struct bpg_query_lexer *s)
 		}
 	if (strchr(s->word, '-')) {
 		char shown[128];
-		return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line, "'(%s': no command of VNN-LIB 2; vnnlib-version, declare-network, "
-		                             "declare-input, declare-hidden, declare-output, equal-to, isomorphic-to and assert are",
-		                             bpg_printable(s->word, shown)));
+		return stop(s,
+		            bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line,
+		                          "'(%s': no command of VNN-LIB 2; vnnlib-version, declare-network, "
+		                          "declare-input, declare-hidden, declare-output, equal-to, isomorphic-to and assert are",
+		                          bpg_printable(s->word, shown)));
 	}
 	s->len--;
 	s->waiting = true;
@@ -195,7 +204,10 @@ static enum bpg_status comparison(struct bpg_query_lexer *s, int first)
 	take(s);
 	if (peek(s) == '=') {
 		take(s);
-		return give_operator(s, first == '<' ? BPG_OP_LE : first == '>' ? BPG_OP_GE : first == '=' ? BPG_OP_EQ : BPG_OP_NE);
+		return give_operator(s, first == '<'   ? BPG_OP_LE
+		                        : first == '>' ? BPG_OP_GE
+		                        : first == '=' ? BPG_OP_EQ
+		                                       : BPG_OP_NE);
 	}
 	if (s->bytes.damaged)
 		return damaged(s);
@@ -225,7 +237,8 @@ static enum bpg_status take_string(struct bpg_query_lexer *s)
 		if (c == '\\') {
 			c = peek(s);
 			if (c != '"' && c != '\\' && c != 'n' && c != 't')
-				return s->bytes.damaged ? damaged(s) : bad(s, "a backslash in a string that stands before none of \" \\ n t");
+				return s->bytes.damaged ? damaged(s)
+				                        : bad(s, "a backslash in a string that stands before none of \" \\ n t");
 			take(s);
 			c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
 		}
@@ -241,7 +254,8 @@ static enum bpg_status strange(struct bpg_query_lexer *s, int c)
 {
 	if (c > ' ' && c < 0x7f)
 		return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line, "the character '%c' has no meaning here", c));
-	return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line, "a character (byte %d) that VNN-LIB 2 has only in comments and strings", c));
+	return stop(s, bpg_fail_line(s->ctx, BPG_EFILE, s->path, s->line,
+	                             "a character (byte %d) that VNN-LIB 2 has only in comments and strings", c));
 }
 
 enum bpg_status bpg_query_lexer_next(struct bpg_query_lexer *s)

@@ -12,8 +12,8 @@ void bpg_spec_free(struct bpg_spec *spec)
 		bpg_arena_free(spec->arena);
 }
 
-/* Coefficients of one output are added into the first of them. Rows of several disjuncts may share their arrays, so nothing moves and
- * doing it twice changes nothing. first: zeros, by output; zeros again at the end. */
+/* Coefficients of one output are added into the first of them. Rows of several disjuncts may share their arrays, so nothing moves
+ * and doing it twice changes nothing. first: zeros, by output; zeros again at the end. */
 static void merge_row(struct bpg_row *r, const int64_t *to, int *first)
 {
 	for (int i = 0; i < r->n; i++) {
@@ -23,8 +23,10 @@ static void merge_row(struct bpg_row *r, const int64_t *to, int *first)
 		int k = first[out] - 1;
 		if (k == i || (r->coef[i] == 0 && r->coef_err[i] == 0))
 			continue;
-		double lo = bpg_add_down(r->coef[k], r->coef[i]), up = bpg_add_up(r->coef[k], r->coef[i]), v = r->coef[k] + r->coef[i];
-		r->coef_err[k] = bpg_add_up(bpg_add_up(r->coef_err[k], r->coef_err[i]), fmax(bpg_add_up(up, -v), bpg_add_up(v, -lo)));
+		double lo = bpg_add_down(r->coef[k], r->coef[i]), up = bpg_add_up(r->coef[k], r->coef[i]),
+		       v = r->coef[k] + r->coef[i];
+		r->coef_err[k] =
+		        bpg_add_up(bpg_add_up(r->coef_err[k], r->coef_err[i]), fmax(bpg_add_up(up, -v), bpg_add_up(v, -lo)));
 		r->coef[k] = v;
 		r->coef[i] = r->coef_err[i] = 0;
 	}

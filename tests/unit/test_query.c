@@ -1,5 +1,6 @@
 /* test_query.c - VNN-LIB 2: what is a query and what is not, against a table whose answers a reference parser gave; what
- * assertions mean, against integer arithmetic at points; texts that are hostile; networks that become one, against the networks. */
+ * assertions mean, against integer arithmetic at points; texts that are hostile; networks that become one, against the networks.
+ */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +52,8 @@ static void check_message(int line, const char *words, const char *text)
 {
 	const char *m = bpg_ctx_message(ctx);
 	size_t n = strlen(path);
-	ck_assert_msg(!strncmp(m, path, n) && m[n] == ':' && (line ? atoi(m + n + 1) == line : atoi(m + n + 1) > 0), "not in line %d: %s\n%s", line, m, text);
+	ck_assert_msg(!strncmp(m, path, n) && m[n] == ':' && (line ? atoi(m + n + 1) == line : atoi(m + n + 1) > 0),
+	              "not in line %d: %s\n%s", line, m, text);
 	ck_assert_msg(strstr(m, words) != NULL, "'%s' is not in the message '%s' of\n%s", words, m, text);
 	ck_assert_msg(!strchr(m, '\n'), "more than one line: %s", m);
 }
@@ -81,11 +83,14 @@ static const char *const accepted[] = {
 	"; first\r\n(vnnlib-version\t<2.0>)\r" NET ONE "\f",
 	"(vnnlib-version<2.9>)" NET ONE,
 	VERSION "(declare-network f (declare-input X float32 []) (declare-output Y float32 []))(assert (<= X Y))",
-	VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [2] \"a\\\"b\\\\\\n\") (declare-output Y float32 [1]))"
-		"(assert (<= H[1] 0.5))",
-	VERSION "(declare-network f (declare-input X float32 [1]) (declare-input Z float32 [2,2]) (declare-output Y float32 [1]) (declare-output W float32 [1]))"
-		"(assert (<= (+ X[0] Z[1,1]) W[0]))",
-	VERSION "(declare-network f (declare-input assert float32 [1]) (declare-output real float32 [1]))(assert (<= assert[0] real[0]))",
+	VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [2] \"a\\\"b\\\\\\n\") "
+	        "(declare-output Y float32 [1]))"
+	        "(assert (<= H[1] 0.5))",
+	VERSION "(declare-network f (declare-input X float32 [1]) (declare-input Z float32 [2,2]) (declare-output Y float32 [1]) "
+	        "(declare-output W float32 [1]))"
+	        "(assert (<= (+ X[0] Z[1,1]) W[0]))",
+	VERSION
+	"(declare-network f (declare-input assert float32 [1]) (declare-output real float32 [1]))(assert (<= assert[0] real[0]))",
 	HEAD SECOND("", "float64") ONE,
 	HEAD SECOND("(equal-to f)", "float32") "(assert (== A[0,0] X[0,0]))",
 	HEAD SECOND("(isomorphic-to f)", "float32") ONE,
@@ -105,7 +110,8 @@ START_TEST(is_a_query)
 }
 END_TEST
 
-static const struct { const char *text; int line; const char *message; } refused[] = {
+static const struct { const char *text; int line; const char *message;
+} refused[] = {
 	{ "", 1, "vnnlib-version" },
 	{ "; nothing\n", 2, "vnnlib-version" },
 	{ NET ONE, 1, "vnnlib-version" },
@@ -163,7 +169,8 @@ static const struct { const char *text; int line; const char *message; } refused
 	{ HEAD "(assert (<= X[0,0,0] 1.0))", 6, "2 indices" },
 	{ HEAD "(assert (<= X 1.0))", 6, "2 indices" },
 	{ HEAD "(assert (<= X[] 1.0))", 6, "an index" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 []))\n(assert (<= Y[0] 1.0))", 3, "no index" },
+	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 []))\n(assert (<= Y[0] 1.0))", 3,
+	  "no index" },
 	{ HEAD "(assert (<= X[0,0] 1))", 6, "1.0" },
 	{ HEAD "(assert (<= 1 X[0,0]))", 6, "1.0" },
 	{ HEAD "(assert (<= 0 1.0))", 6, "decimal point" },
@@ -171,44 +178,67 @@ static const struct { const char *text; int line; const char *message; } refused
 	{ OF_TYPE("int32") "\n(assert (<= X[0] 1.0))", 3, "without a decimal point" },
 	{ OF_TYPE("uint8") "\n(assert (<= X[0] -1))", 3, "without sign" },
 	{ OF_TYPE("bool") "\n(assert (<= X[0] 1))", 3, "no number" },
-	{ VERSION "(declare-network f (declare-input X float32 [2]) (declare-input Z float64 [2]) (declare-output Y float32 [2]))\n(assert (<= X[0] Z[0]))", 3,
-	  "different element types" },
+	{ VERSION "(declare-network f (declare-input X float32 [2]) (declare-input Z float64 [2]) (declare-output Y float32 "
+	          "[2]))\n(assert (<= X[0] Z[0]))",
+	  3, "different element types" },
 	{ VERSION "(declare-network f)" ONE, 2, "declare-input" },
 	{ VERSION "(declare-network f (declare-input X float32 [1]))" ONE, 2, "declare-output" },
 	{ VERSION "(declare-network f (declare-output Y float32 [1]))" ONE, 2, "declare-input" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 [1]) (declare-input Z float32 [1]))" ONE, 2, "(declare-input" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 [1]) (declare-hidden H float32 [1] \"h\"))" ONE, 2, "(declare-hidden" },
+	{ VERSION
+	  "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 [1]) (declare-input Z float32 [1]))" ONE,
+	  2, "(declare-input" },
+	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-output Y float32 [1]) (declare-hidden H float32 [1] "
+	          "\"h\"))" ONE,
+	  2, "(declare-hidden" },
 	{ VERSION "(declare-network f-copy (declare-input X float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "'-'" },
 	{ VERSION "(declare-network _f (declare-input X float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "'_'" },
 	{ VERSION "(declare-network 1f (declare-input X float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "a letter" },
 	{ VERSION "(declare-network \303\251 (declare-input X float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "byte 195" },
 	{ VERSION "(declare-network f (declare-input and float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "'and'" },
-	{ VERSION "(declare-network f\n(declare-input X float32 [1])\n(declare-output X float32 [1]))" ONE, 4, "'X' is declared twice, first in line 3" },
-	{ HEAD "(declare-network g (declare-input X float32 [1,3]) (declare-output B float32 [1,2]))" ONE, 6, "'X' is declared twice, first in line 3" },
+	{ VERSION "(declare-network f\n(declare-input X float32 [1])\n(declare-output X float32 [1]))" ONE, 4,
+	  "'X' is declared twice, first in line 3" },
+	{ HEAD "(declare-network g (declare-input X float32 [1,3]) (declare-output B float32 [1,2]))" ONE, 6,
+	  "'X' is declared twice, first in line 3" },
 	{ VERSION "(declare-network f (declare-input X float32 [0,3]) (declare-output Y float32 [1]))" ONE, 2, "size 0" },
 	{ VERSION "(declare-network f (declare-input X float32 [-1,3]) (declare-output Y float32 [1]))" ONE, 2, "size -1" },
 	{ VERSION "(declare-network f (declare-input X float32 [1.0,3]) (declare-output Y float32 [1]))" ONE, 2, "size 1.0" },
 	{ VERSION "(declare-network f (declare-input X float32 [1,3,]) (declare-output Y float32 [1]))" ONE, 2, "a size" },
 	{ VERSION "(declare-network f (declare-input X float32 [1 3]) (declare-output Y float32 [1]))" ONE, 2, "','" },
-	{ VERSION "(declare-network f (declare-input X float32 [1,99999999999999999999999]) (declare-output Y float32 [1]))" ONE, 2, "size 99999999999999999999999" },
-	{ VERSION "(declare-network f (declare-input X float32 [1000000,1000000]) (declare-output Y float32 [1]))" ONE, 2, "2^33 elements" },
-	{ VERSION "(declare-network f (declare-input X float32 [4294967296]) (declare-input Z float32 [8589934592]) (declare-output Y float32 [1]))" ONE, 2, "in all" },
-	{ VERSION "(declare-network f (declare-input X float32 [1,1,1,1,1,1,1,1,1]) (declare-output Y float32 [1]))" ONE, 2, "more than 8 sizes" },
+	{ VERSION "(declare-network f (declare-input X float32 [1,99999999999999999999999]) (declare-output Y float32 [1]))" ONE,
+	  2, "size 99999999999999999999999" },
+	{ VERSION "(declare-network f (declare-input X float32 [1000000,1000000]) (declare-output Y float32 [1]))" ONE, 2,
+	  "2^33 elements" },
+	{ VERSION "(declare-network f (declare-input X float32 [4294967296]) (declare-input Z float32 [8589934592]) "
+	          "(declare-output Y float32 [1]))" ONE,
+	  2, "in all" },
+	{ VERSION "(declare-network f (declare-input X float32 [1,1,1,1,1,1,1,1,1]) (declare-output Y float32 [1]))" ONE, 2,
+	  "more than 8 sizes" },
 	{ VERSION "(declare-network f (declare-input X float32 [1] \"x\") (declare-output Y float32 [1]))" ONE, 2, "'x'" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1]) (declare-output Y float32 [1]))" ONE, 2, "in quotes" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"a\\q\") (declare-output Y float32 [1]))" ONE, 2, "backslash" },
-	{ VERSION "(declare-network f (declare-input X float32 [1] initialized) (declare-output Y float32 [1]))" ONE, 2, "'initialized'" },
+	{ VERSION
+	  "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1]) (declare-output Y float32 [1]))" ONE,
+	  2, "in quotes" },
+	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"a\\q\") (declare-output Y "
+	          "float32 [1]))" ONE,
+	  2, "backslash" },
+	{ VERSION "(declare-network f (declare-input X float32 [1] initialized) (declare-output Y float32 [1]))" ONE, 2,
+	  "'initialized'" },
 	{ HEAD SECOND("(equal-to h)", "float32") ONE, 6, "no network 'h'" },
 	{ HEAD SECOND("(equal-to g)", "float32") ONE, 6, "no network 'g'" },
 	{ HEAD SECOND("(equal-to f)", "float64") ONE, 6, "the element type of 'A' differs" },
 	{ HEAD SECOND("(isomorphic-to f)", "float64") ONE, 6, "the element type of 'A' differs" },
-	{ HEAD "(declare-network g (equal-to f) (declare-input A float32 [1,4]) (declare-output B float32 [1,2]))" ONE, 6, "the shape of 'A' differs" },
-	{ HEAD "(declare-network g (equal-to f) (declare-input A float32 [1,3]) (declare-input C float32 [1,3]) (declare-output B float32 [1,2]))" ONE, 6,
-	  "2 inputs" },
-	{ HEAD SECOND("(equal-to f)", "float32") "(declare-network h (isomorphic-to g) (declare-input C float32 [1,3]) (declare-output D float32 [1,2]))" ONE, 6,
-	  "itself declared" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"h\") (declare-output Y float32 [1]))"
-	  "(declare-network g (equal-to f) (declare-input A float32 [1]) (declare-hidden I float32 [2] \"h\") (declare-output B float32 [1]))" ONE, 2, "of 'I' differs" },
+	{ HEAD "(declare-network g (equal-to f) (declare-input A float32 [1,4]) (declare-output B float32 [1,2]))" ONE, 6,
+	  "the shape of 'A' differs" },
+	{ HEAD "(declare-network g (equal-to f) (declare-input A float32 [1,3]) (declare-input C float32 [1,3]) (declare-output "
+	       "B float32 [1,2]))" ONE,
+	  6, "2 inputs" },
+	{ HEAD SECOND("(equal-to f)", "float32") "(declare-network h (isomorphic-to g) (declare-input C float32 [1,3]) "
+	                                         "(declare-output D float32 [1,2]))" ONE,
+	  6, "itself declared" },
+	{ VERSION
+	  "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"h\") (declare-output Y float32 [1]))"
+	  "(declare-network g (equal-to f) (declare-input A float32 [1]) (declare-hidden I float32 [2] \"h\") (declare-output B "
+	  "float32 [1]))" ONE,
+	  2, "of 'I' differs" },
 };
 
 START_TEST(is_no_query)
@@ -222,15 +252,18 @@ START_TEST(is_no_query)
 END_TEST
 
 /* Well-formed, and beyond what can be answered: said in a note, and refused once there are networks. */
-static const struct { const char *text; int line; const char *note; } beyond[] = {
+static const struct { const char *text; int line; const char *note;
+} beyond[] = {
 	{ HEAD "(assert (<= (* X[0,0] Y[0,1]) 1.0))", 6, "product of variables (X[0,0] and Y[0,1])" },
 	{ HEAD ONE "\n(assert (or (<= (+ (* 2.0 (* X[0,2] X[0,2] 3.0)) 1.0) 1.0) (<= X[0,0] 1.0)))", 7, "X[0,2] and X[0,2]" },
 	{ OF_TYPE("int32") "(assert (<= X[0] -1))", 2, "int32" },
 	{ OF_TYPE("float8e5m2") "(assert (<= X[0] 1.0))", 2, "float8e5m2" },
 	{ OF_TYPE("foo") "(assert (<= (+ X[0] 1.0) 1.0))", 2, "'foo'" },
-	{ "(vnnlib-version <2.1>)\n(declare-network f (declare-input X real [1] initialized) (declare-output Y real [1]))(assert (<= X[0] 1.0))", 2,
-	  "'initialized'" },
-	{ HEAD "(declare-network f (declare-input A float32 [1]) (declare-output B float32 [1]))" ONE, 6, "two networks are named 'f'" },
+	{ "(vnnlib-version <2.1>)\n(declare-network f (declare-input X real [1] initialized) (declare-output Y real [1]))(assert "
+	  "(<= X[0] 1.0))",
+	  2, "'initialized'" },
+	{ HEAD "(declare-network f (declare-input A float32 [1]) (declare-output B float32 [1]))" ONE, 6,
+	  "two networks are named 'f'" },
 };
 
 START_TEST(is_beyond)
@@ -238,7 +271,8 @@ START_TEST(is_beyond)
 	struct bpg_query *q;
 	const char *text = beyond[_i].text;
 	ck_assert_msg(!check_bytes(text, strlen(text), &q), "%s\n%s", bpg_ctx_message(ctx), text);
-	ck_assert_msg(q->note && q->note_line == beyond[_i].line && strstr(q->note, beyond[_i].note), "note in line %d: %s\n%s", (int)q->note_line, q->note, text);
+	ck_assert_msg(q->note && q->note_line == beyond[_i].line && strstr(q->note, beyond[_i].note), "note in line %d: %s\n%s",
+	              (int)q->note_line, q->note, text);
 	ck_assert_int_eq(bpg_query_supported(ctx, q), BPG_EUNSUPPORTED);
 	check_message(beyond[_i].line, beyond[_i].note, text);
 	bpg_query_close(q);
@@ -281,13 +315,17 @@ END_TEST
 /* Numbers of inputs and outputs run through all networks; hidden tensors stand behind the outputs of theirs. */
 START_TEST(numbering)
 {
-	static const struct { const char *name; enum bpg_query_side side; int64_t n, first, line; } want[] = {
-		{ "X", BPG_QUERY_INPUT, 6, 0, 3 }, { "Z", BPG_QUERY_INPUT, 1, 6, 3 }, { "H", BPG_QUERY_HIDDEN, 4, 5, 4 }, { "Y", BPG_QUERY_OUTPUT, 5, 0, 5 },
-		{ "A", BPG_QUERY_INPUT, 6, 7, 7 }, { "B", BPG_QUERY_INPUT, 1, 13, 7 }, { "C", BPG_QUERY_OUTPUT, 5, 9, 8 },
+	static const struct { const char *name; enum bpg_query_side side; int64_t n, first, line;
+	} want[] = {
+		{ "X", BPG_QUERY_INPUT, 6, 0, 3 },  { "Z", BPG_QUERY_INPUT, 1, 6, 3 }, { "H", BPG_QUERY_HIDDEN, 4, 5, 4 },
+		{ "Y", BPG_QUERY_OUTPUT, 5, 0, 5 }, { "A", BPG_QUERY_INPUT, 6, 7, 7 }, { "B", BPG_QUERY_INPUT, 1, 13, 7 },
+		{ "C", BPG_QUERY_OUTPUT, 5, 9, 8 },
 	};
-	const char *text = VERSION "(declare-network f\n(declare-input X float32 [2,3]) (declare-input Z float32 [])\n(declare-hidden H float32 [4] \"inner\")\n"
-		"(declare-output Y float32 [1,5]))\n(declare-network g (equal-to f)\n(declare-input A float32 [2,3]) (declare-input B float32 [])\n"
-		"(declare-output C float32 [1,5]))\n(assert (<= X[0,0] 1.0))";
+	const char *text = VERSION "(declare-network f\n(declare-input X float32 [2,3]) (declare-input Z float32 "
+	                           "[])\n(declare-hidden H float32 [4] \"inner\")\n"
+	                           "(declare-output Y float32 [1,5]))\n(declare-network g (equal-to f)\n(declare-input A float32 "
+	                           "[2,3]) (declare-input B float32 [])\n"
+	                           "(declare-output C float32 [1,5]))\n(assert (<= X[0,0] 1.0))";
 	struct bpg_query *q;
 	ck_assert_msg(!check_bytes(text, strlen(text), &q), "%s", bpg_ctx_message(ctx));
 	ck_assert_int_eq(q->networks, 2);
@@ -295,8 +333,10 @@ START_TEST(numbering)
 	ck_assert(q->inputs == 14 && q->outputs == 14);
 	for (size_t i = 0; i < BPG_LEN(want); i++) {
 		const struct bpg_query_variable *v = &q->variable[i];
-		ck_assert_msg(!strcmp(v->name, want[i].name) && v->side == want[i].side && v->n == want[i].n && v->first == want[i].first && v->line == want[i].line,
-		              "%s: %d, %d elements from %d, line %d", v->name, (int)v->side, (int)v->n, (int)v->first, (int)v->line);
+		ck_assert_msg(!strcmp(v->name, want[i].name) && v->side == want[i].side && v->n == want[i].n &&
+		                      v->first == want[i].first && v->line == want[i].line,
+		              "%s: %d, %d elements from %d, line %d", v->name, (int)v->side, (int)v->n, (int)v->first,
+		              (int)v->line);
 	}
 	ck_assert_str_eq(q->variable[2].tensor, "inner");
 	ck_assert(q->network[1].base == 0 && q->network[1].equal && q->network[0].base == -1);
@@ -329,7 +369,8 @@ static void say(struct maker *m, const char *format, ...)
 
 static void say_element(struct maker *m, int var, int64_t to[POINTS])
 {
-	static const char *const names[] = { "X[0,0]", "X[0,1]", "X[0,2]", "A[0,0]", "A[0,1]", "A[0,2]", "Y[0,0]", "Y[0,1]", "B[0,0]", "B[0,1]" };
+	static const char *const names[] = { "X[0,0]", "X[0,1]", "X[0,2]", "A[0,0]", "A[0,1]",
+		                             "A[0,2]", "Y[0,0]", "Y[0,1]", "B[0,0]", "B[0,1]" };
 	say(m, " %s", names[var]);
 	for (int p = 0; p < POINTS; p++)
 		to[p] = var < IN ? m->x[p][var] : m->y[p][var - IN];
@@ -383,7 +424,12 @@ static uint64_t say_comparison(struct maker *m)
 	say_term(m, 1, b);
 	say(m, ")");
 	for (int p = 0; p < POINTS; p++) {
-		bool t = op == 0 ? a[p] <= b[p] : op == 1 ? a[p] < b[p] : op == 2 ? a[p] >= b[p] : op == 3 ? a[p] > b[p] : op == 4 ? a[p] == b[p] : a[p] != b[p];
+		bool t = op == 0   ? a[p] <= b[p]
+		         : op == 1 ? a[p] < b[p]
+		         : op == 2 ? a[p] >= b[p]
+		         : op == 3 ? a[p] > b[p]
+		         : op == 4 ? a[p] == b[p]
+		                   : a[p] != b[p];
 		truth |= (uint64_t)t << p;
 	}
 	return truth;
@@ -463,8 +509,9 @@ START_TEST(meaning)
 		ck_assert_msg(!bpg_query_open(ctx, path, &q), "%s", bpg_ctx_message(ctx));
 		ck_assert_msg(!bpg_query_read(ctx, q, &said), "seed %d: %s\n%s", (int)seed, bpg_ctx_message(ctx), m->text);
 		for (int p = 0; p < POINTS; p++)
-			ck_assert_msg(holds(m, &said, p) == (bool)(truth >> p & 1), "seed %d: at point %d the normal form is %d\n%s", (int)seed, p,
-			              (int)holds(m, &said, p), m->text);
+			ck_assert_msg(holds(m, &said, p) == (bool)(truth >> p & 1),
+			              "seed %d: at point %d the normal form is %d\n%s", (int)seed, p, (int)holds(m, &said, p),
+			              m->text);
 		merged += said.same != NULL;
 		related += said.related;
 		both += truth && ~truth;
@@ -472,16 +519,18 @@ START_TEST(meaning)
 		bpg_query_close(q);
 	}
 	free(m);
-	ck_assert_msg(merged > 1000 && related > 1000 && both > 1000, "%d merged, %d related, %d neither true nor false", merged, related, both);
+	ck_assert_msg(merged > 1000 && related > 1000 && both > 1000, "%d merged, %d related, %d neither true nor false", merged,
+	              related, both);
 }
 END_TEST
 
 /* ---- hostile texts ---- */
 
 static const char rich[] =
-	"; rich\n" VERSION NET "(declare-network g (equal-to f) (declare-input A float32 [1,3])\n (declare-hidden H float32 [2] \"in\\\"ner\")"
-	" (declare-output B float32 [1,2]))\n(assert (== A[0,1] X[0,1]))(assert (and (>= X[0,0] -1.5) (<= (- X[0,0]) 2.25)))\n"
-	"(assert (or (and (<= Y[0,0] (* 2.0 (+ B[0,1] 0.1 -3.0))) (> X[0,2] 0.25))\n  (!= (- H[0] X[0,0] 1.0) Y[0,1])))\n";
+        "; rich\n" VERSION NET
+        "(declare-network g (equal-to f) (declare-input A float32 [1,3])\n (declare-hidden H float32 [2] \"in\\\"ner\")"
+        " (declare-output B float32 [1,2]))\n(assert (== A[0,1] X[0,1]))(assert (and (>= X[0,0] -1.5) (<= (- X[0,0]) 2.25)))\n"
+        "(assert (or (and (<= Y[0,0] (* 2.0 (+ B[0,1] 0.1 -3.0))) (> X[0,2] 0.25))\n  (!= (- H[0] X[0,0] 1.0) Y[0,1])))\n";
 
 static void try_bytes(const void *data, size_t n)
 {
@@ -520,7 +569,8 @@ END_TEST
 
 static char *repeat(const char *head, const char *unit, int times, const char *middle, const char *end, const char *tail)
 {
-	size_t n = strlen(head) + (strlen(unit) + strlen(end)) * (size_t)times + strlen(middle) + strlen(tail) + 1, u = strlen(unit), e = strlen(end);
+	size_t n = strlen(head) + (strlen(unit) + strlen(end)) * (size_t)times + strlen(middle) + strlen(tail) + 1,
+	       u = strlen(unit), e = strlen(end);
 	char *s = malloc(n), *at = s;
 	ck_assert_ptr_nonnull(s);
 	at = stpcpy(at, head);
@@ -580,10 +630,12 @@ START_TEST(deep_terms)
 }
 END_TEST
 
-static const struct { const char *head, *unit; int times; const char *tail, *message; } excess[] = {
+static const struct { const char *head, *unit; int times; const char *tail, *message;
+} excess[] = {
 	{ HEAD "(assert (<= X[0,0] 1.", "1", 1100000, "))", "more than a million characters" },
 	{ HEAD "(assert (<= X", "a", 1100000, " 1.0))", "more than a million characters" },
-	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"", "h", 1100000, "\")", "more than a million characters" },
+	{ VERSION "(declare-network f (declare-input X float32 [1]) (declare-hidden H float32 [1] \"", "h", 1100000, "\")",
+	  "more than a million characters" },
 	{ VERSION "(declare-network f (declare-input X float32 [", "1,", 1000000, "1])", "more than 8 sizes" },
 	{ HEAD, "(assert (or (<= Y[0,0] 1.0) (<= Y[0,0] 2.0)))", 40, "", "multiply out to more than 2097152 disjuncts" },
 	{ HEAD, "(assert (!= Y[0,0] 1.0))", 40, "", "multiply out to more than 2097152 disjuncts" },
@@ -656,7 +708,8 @@ static const int64_t partitions[][2 * EACH_IN] = {
 	{ 0, 1, 2, 0, 1, 5, 6, 7, 8, 6 },
 };
 
-static void check_joined(const struct bpg_net *joined, const struct bpg_net *const *net, const int64_t *same, bool pass, struct bpg_rng *rng)
+static void check_joined(const struct bpg_net *joined, const struct bpg_net *const *net, const int64_t *same, bool pass,
+                         struct bpg_rng *rng)
 {
 	double raw[2 * EACH_IN], x[2 * EACH_IN], y[2 * (EACH_OUT + EACH_IN)], want[EACH_OUT];
 	float raw32[2 * EACH_IN], x32[2 * EACH_IN], y32[2 * (EACH_OUT + EACH_IN)], want32[EACH_OUT];
@@ -672,13 +725,14 @@ static void check_joined(const struct bpg_net *joined, const struct bpg_net *con
 	}
 	ck_assert_int_eq(joined->in_count, n);
 	ck_assert_int_eq(joined->out_count, 2 * (EACH_OUT + (pass ? EACH_IN : 0)));
-	ck_assert_msg(!bpg_net_output(ctx, joined, x, y) && !bpg_net_output_f32(ctx, joined, x32, y32), "%s", bpg_ctx_message(ctx));
+	ck_assert_msg(!bpg_net_output(ctx, joined, x, y) && !bpg_net_output_f32(ctx, joined, x32, y32), "%s",
+	              bpg_ctx_message(ctx));
 	for (int p = 0; p < 2; p++) {
 		ck_assert_int_eq(bpg_net_output(ctx, net[p], raw + p * EACH_IN, want), BPG_OK);
 		ck_assert_int_eq(bpg_net_output_f32(ctx, net[p], raw32 + p * EACH_IN, want32), BPG_OK);
 		for (int i = 0; i < EACH_OUT; i++)
-			ck_assert_msg(y[p * EACH_OUT + i] == want[i] && y32[p * EACH_OUT + i] == want32[i], "part %d, output %d: %g, not %g", p, i,
-			              y[p * EACH_OUT + i], want[i]);
+			ck_assert_msg(y[p * EACH_OUT + i] == want[i] && y32[p * EACH_OUT + i] == want32[i],
+			              "part %d, output %d: %g, not %g", p, i, y[p * EACH_OUT + i], want[i]);
 	}
 	for (int i = 0; pass && i < 2 * EACH_IN; i++)
 		ck_assert_msg(y[2 * EACH_OUT + i] == raw[i], "input %d passed as %g, not %g", i, y[2 * EACH_OUT + i], raw[i]);
@@ -699,7 +753,8 @@ START_TEST(joined)
 			for (int k = 0; k < 20; k++)
 				check_joined(both, net, same, pass, &rng);
 			if (twice && _i == 1)
-				ck_assert_msg(both->nodes == a->nodes, "%d nodes for twice the same network, %d for one", both->nodes, a->nodes);
+				ck_assert_msg(both->nodes == a->nodes, "%d nodes for twice the same network, %d for one",
+				              both->nodes, a->nodes);
 			ck_assert(both->parameters == a->parameters + (twice ? 0 : b->parameters));
 			bpg_net_free(both);
 		}
@@ -715,7 +770,8 @@ START_TEST(joined_names)
 	const struct bpg_net_part part[] = { { a, "f" }, { a, "g" } };
 	ck_assert_int_eq(bpg_net_join(ctx, 2, part, NULL, false, &both), BPG_OK);
 	for (int i = 0; i < both->nodes; i++)
-		ck_assert_msg(!strncmp(both->node[i].tensor, "f:", 2) || !strncmp(both->node[i].tensor, "g:", 2), "%s", both->node[i].tensor);
+		ck_assert_msg(!strncmp(both->node[i].tensor, "f:", 2) || !strncmp(both->node[i].tensor, "g:", 2), "%s",
+		              both->node[i].tensor);
 	ck_assert_int_eq(both->nodes, 2 * a->nodes);
 	bpg_net_free(both);
 	bpg_net_free(a);
