@@ -34,14 +34,20 @@ struct run {
 	struct bpg_progress progress;
 };
 
+/* Slopes are optimised from the start. Splits need a property: without one beta-crown is alpha-crown. */
+static bool optimised(const struct bpg_options *o)
+{
+	return o->method == BPG_METHOD_ALPHA || o->method == BPG_METHOD_BETA;
+}
+
 static void set_bound_options(struct run *x)
 {
 	const struct bpg_options *o = x->o;
 	static const int sides[] = { [BPG_SIDES_BOTH] = 3, [BPG_SIDES_LOWER] = 1, [BPG_SIDES_UPPER] = 2 };
 
 	x->bound = (struct bpg_bound_options){
-		.method = o->method == BPG_METHOD_AUTO || o->method == BPG_METHOD_ALPHA ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
-		.iterations = o->method == BPG_METHOD_ALPHA ? (int)o->iterations : 0,
+		.method = o->method == BPG_METHOD_AUTO || optimised(o) ? BPG_METHOD_CROWN : (enum bpg_method)o->method,
+		.iterations = optimised(o) ? (int)o->iterations : 0,
 		.objective = (enum bpg_objective)o->objective,
 		.rate = o->lr,
 		.decay = o->lr_decay,
@@ -246,7 +252,8 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 static enum bpg_status decide(struct run *x)
 {
 	struct bpg_decide d = { .ctx = x->ctx, .net = x->net, .spec = x->q->spec, .rt = x->rt, .bound = x->bound, .attack = x->o->attack == BPG_ATTACK_ON,
-		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO, .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
+		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO || x->o->method == BPG_METHOD_BETA,
+		                .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
 		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
 		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r };
 
@@ -345,7 +352,7 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
 	set_bound_options(&x);
-	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : "crown";
+	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : x.o->method == BPG_METHOD_BETA ? "beta-crown" : "crown";
 	x.r->placement = x.o->placement == BPG_PLACEMENT_ROWS || (x.o->placement == BPG_PLACEMENT_AUTO && x.o->shards > 1) ? "rows" : "single";
 	x.r->seconds.load = bpg_now() - bpg_process_start();
 	if (x.o->timeout > 0)
