@@ -302,7 +302,7 @@ enum bpg_status bpg_boxes_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, 
 	struct bpg_domain *root = bpg_domain_box(box->n, opens);
 
 	p->together = may_share(p->x->net);
-	p->batch = p->x->batch > 0 ? p->x->batch : p->together ? batch_size(p->x->net) : 1;
+	p->batch = p->x->batch > 0 ? p->x->batch : p->together && !p->x->bound.memory ? batch_size(p->x->net) : 1;
 	p->work = work_on;
 	if (!root)
 		return bpg_nomem(ctx, "the search");

@@ -8,7 +8,7 @@
 #include "bab/questions.h"
 #include "graph/domains.h"
 
-enum { BATCH = 256, BATCH_FLOATS = 1 << 24 };
+enum { BATCH = 256, LEAST = 16, BATCH_FLOATS = 1 << 24 };
 /* Steps of the optimiser for a domain that inherits its parent's parameters, and rates: measured on trained networks. */
 enum { STEPS = 12 };
 static const double slope_rate = 0.1, multiplier_rate = 0.05, decay = 0.98;
@@ -135,7 +135,7 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));
-	p->batch = p->x->batch > 0 ? p->x->batch : (int)BPG_MAX(BPG_MIN(BATCH_FLOATS / columns, (int64_t)BATCH), (int64_t)16);
+	p->batch = p->x->batch > 0 ? p->x->batch : p->x->bound.memory ? LEAST : (int)BPG_MAX(BPG_MIN(BATCH_FLOATS / columns, (int64_t)BATCH), (int64_t)LEAST);
 	if (!st)
 		st = bpg_domains_prepare(ctx, root);
 	for (int i = 0; !st && i < opens; i++) {

@@ -169,7 +169,8 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 {
 	struct bpg_driver driver[DRIVERS] = { { 0 } };
 	pthread_t thread[DRIVERS];
-	int drivers = p->x->synchronous ? 1 : DRIVERS, started = 0;
+	/* Under a memory limit one batch has all of it. */
+	int drivers = p->x->synchronous || p->x->bound.memory ? 1 : DRIVERS, started = 0;
 	double start = bpg_now();
 
 	p->stop = p->status || p->x->witness.found;
