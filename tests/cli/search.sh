@@ -1,0 +1,33 @@
+#!/bin/sh
+# Verdicts that bounds of the whole box do not give, against answers of an exact solver (search/README.md), by either cut.
+. "$(dirname "$0")/common.sh"
+
+cd "$(dirname "$0")/search" || exit 99
+
+# verdict STATUS PROPERTY WORDS...
+verdict()
+{
+	want=$1
+	property=$2
+	shift 2
+	"$bpgraph" run mlp_2x24.onnx "$property" --timeout 120 --json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err"
+	rc=$?
+	[ $rc = "$want" ] || complain "$property $*: exit status $rc, expected $want: $(head -n 1 "$tmp/out") $(cat "$tmp/err")"
+}
+
+verdict 3 robust.vnnlib --method crown
+verdict 0 robust.vnnlib --branching babsr
+[ "$(field "$tmp/json" domains)" -gt 1 ] || complain "no search was needed: $(field "$tmp/json" domains) domains"
+verdict 0 robust.vnnlib --branching babsr --attack off --seed 7 --precision float64
+verdict 0 robust.vnnlib --method beta-crown --batch 3
+
+# One batch after the other: the same domains for any number of workers.
+for n in 1 2; do
+	STARPU_NCPU=$n verdict 0 robust.vnnlib --branching babsr --force-synchronous
+	domains="$domains $(field "$tmp/json" domains)"
+done
+[ "${domains% *}" = " ${domains##* }" ] || complain "synchronous searches differ:$domains domains"
+
+verdict 1 attacked.vnnlib
+verdict 1 attacked.vnnlib --branching babsr
+exit $status
