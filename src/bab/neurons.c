@@ -11,7 +11,7 @@
 enum { BATCH = 256, LEAST = 16, BATCH_FLOATS = 1 << 24 };
 /* Steps of the optimiser for a domain that inherits its parent's parameters, and rates: measured on trained networks. */
 enum { STEPS = 12 };
-static const double slope_rate = 0.1, multiplier_rate = 0.05, decay = 0.98;
+static const double slope_rate = 0.1, multiplier_rate = 1, decay = 0.98;
 
 bool bpg_neurons_suit(const struct bpg_model *m)
 {

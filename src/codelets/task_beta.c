@@ -66,7 +66,7 @@ static void set_lines(const struct bpg_arg_beta *a, void *const *buffer, struct 
 	const float *alpha = buffer[3];
 	bool wide = a->alpha.tile.wide;
 	int64_t places = bpg_columns_places(k), place = place_at(k, &a->alpha.tile.window, b->column), i = b->element;
-	int64_t j = choice_of(&a->alpha.at, b->column);
+	int64_t j = b->choice = (int32_t)choice_of(&a->alpha.at, b->column);
 	double l = x[BPG_LOWER * k->n + i], u = x[BPG_UPPER * k->n + i], c = x[BPG_CENTRE * k->n + i], d = y[BPG_CENTRE * k->n + i];
 	double sums = bpg_gamma(2.0 * a->lane[b->row].splits + 40, BPG_U64), was_l = l, was_u = u;
 	struct bpg_planes1 p;
@@ -137,7 +137,12 @@ void bpg_task_beta_start(struct bpg_rt *rt, void *const *buffer, const void *arg
 	void *const plain[] = { buffer[0], buffer[1], buffer[3], buffer[4] };
 	float *alpha = buffer[3];
 
-	bpg_task_alpha_start(rt, plain, &a->alpha);
+	if (a->alpha.hop->kind == BPG_HOP_PLANES) {
+		memset(alpha, 0, (size_t)n * sizeof *alpha);
+		memset(buffer[4], 0, (size_t)(2 * n) * sizeof *alpha);
+	} else {
+		bpg_task_alpha_start(rt, plain, &a->alpha);
+	}
 	for (int r = 0; r < a->rows; r++) {
 		const float *in = a->lane[r].in ? a->lane[r].in + a->first : NULL;
 		for (int side = 0; in && side < (a->alpha.free ? 1 : 2); side++) {
@@ -182,6 +187,28 @@ static double pass(const struct bpg_beta *b, int n, double v, int side, bool wid
 	return y;
 }
 
+/* Multipliers are as large as coefficients, whose scale is the network's affair. 1 where a row has none. */
+static bool set_units(const struct bpg_arg_beta *a, const float *kept, struct bpg_beta *list)
+{
+	int64_t count = a->alpha.at.count, rows = (int64_t)a->alpha.tile.strips * BPG_LANES;
+	double *sum = bpg_calloc((size_t)rows, sizeof *sum);
+
+	if (!sum)
+		return false;
+	for (int q = 0; q < a->alpha.tile.strips; q++)
+		for (int64_t j = 0; j < count; j++, kept += BPG_LANES)
+			LANES_DO sum[q * BPG_LANES + e] += (double)kept[e] * (double)kept[e];
+	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1)
+		sum[list[i].row] += list[i].kept * list[i].kept;
+	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1) {
+		double unit = sqrt(sum[list[i].row] / (double)(count + 1));
+		for (int s = 0; s <= list[i].followers; s++)
+			list[i + s].unit = unit > 0 && unit < INFINITY ? (float)unit : 1;
+	}
+	free(sum);
+	return true;
+}
+
 void bpg_task_beta_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_beta *a = arg;
@@ -212,6 +239,8 @@ void bpg_task_beta_relax(struct bpg_rt *rt, void *const *buffer, const void *arg
 			x32[b->at] = 0;
 	}
 	bpg_task_relax_alpha(rt, buffer, &a->alpha);
+	if (a->step == 0 && sum && !set_units(a, buffer[4], list))
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the splits of a tile");
 	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1) {
 		const struct bpg_beta *b = &list[i];
 		if (b->at >= 0 && wide)
@@ -237,9 +266,13 @@ CLONES static void keep_best(int64_t n, const float *restrict alpha, const int32
 		LANES_DO best[j + e] = better[e] ? alpha[j + e] : best[j + e];
 }
 
-static void keep_best_of_tile(const struct bpg_arg_beta *a, const float *alpha, const double *results, float *best)
+static void keep_best_of_tile(const struct bpg_arg_beta *a, const float *alpha, const double *results, float *best, struct bpg_beta *list)
 {
 	int64_t rows = (int64_t)a->alpha.tile.strips * BPG_LANES, n = a->alpha.at.count * BPG_LANES;
+
+	for (int64_t i = 0; i < a->splits; i++)
+		if (results[rows + list[i].row] != 0)
+			list[i].best = list[i].beta;
 
 	for (int side = 0; side < (a->alpha.free ? 1 : 2); side++)
 		for (int q = 0; q < a->alpha.tile.strips; q++, alpha += n, best += n) {
@@ -250,15 +283,19 @@ static void keep_best_of_tile(const struct bpg_arg_beta *a, const float *alpha, 
 		}
 }
 
+void bpg_task_beta_keep(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	(void)rt;
+	keep_best_of_tile(arg, buffer[0], buffer[2], buffer[1], buffer[3]);
+}
+
 void bpg_task_beta_step(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_beta *a = arg;
-	int64_t rows = (int64_t)a->alpha.tile.strips * BPG_LANES;
-	const double *results = buffer[7];
 	struct bpg_beta *list = buffer[8];
 	float *z = buffer[2];
 
-	keep_best_of_tile(a, buffer[4], results, buffer[6]);
+	keep_best_of_tile(a, buffer[4], buffer[7], buffer[6], list);
 	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1)
 		if (list[i].at >= 0)
 			list[i].held = z[list[i].at];
@@ -271,11 +308,9 @@ void bpg_task_beta_step(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		for (int s = 0; s <= b->followers; s++) {
 			/* d bound / d beta = side (q - z) at the point. */
 			float g = (float)(b[s].far - b[s].side * b->held), beta = b[s].beta;
-			if (results[rows + b->row] != 0)
-				b[s].best = beta;
 			b[s].m = 0.9f * b[s].m + 0.1f * g;
 			b[s].v = 0.999f * b[s].v + 0.001f * g * g;
-			beta += (float)a->beta_rate * (b[s].m * (float)a->alpha.bias1) / (sqrtf(b[s].v * (float)a->alpha.bias2) + 1e-8f);
+			beta += b[s].unit * (float)a->beta_rate * (b[s].m * (float)a->alpha.bias1) / (sqrtf(b[s].v * (float)a->alpha.bias2) + 1e-8f);
 			b[s].beta = beta > 0 ? beta : 0;
 		}
 		z[b->at] = (float)(b->slope[side] * b->held + b->old[side]);
@@ -310,35 +345,40 @@ void bpg_task_beta_save(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_beta *a = arg;
 	const struct bpg_alpha_columns *at = &a->alpha.at;
-	int64_t rows = (int64_t)a->alpha.tile.strips * BPG_LANES, n = a->alpha.tile.strips * at->count * BPG_LANES;
-	const double *results = buffer[2];
-	const struct bpg_beta *list = buffer[3];
-	float *out = buffer[a->splits ? 4 : 3];
+	int64_t n = a->alpha.tile.strips * at->count * BPG_LANES;
+	const double *results = buffer[1];
+	const struct bpg_beta *list = buffer[2];
+	float *out = buffer[a->splits ? 3 : 2];
 
 	(void)rt;
 	for (int r = 0; r < a->rows; r++) {
 		float *to = out + a->lane[r].out + a->first;
-		const float *from = results[rows + r] != 0 ? buffer[0] : buffer[1];
-		from += (int64_t)(r / BPG_LANES) * at->count * BPG_LANES + r % BPG_LANES;
+		const float *from = (const float *)buffer[0] + (int64_t)(r / BPG_LANES) * at->count * BPG_LANES + r % BPG_LANES;
 		if (results[r] > 0)
 			continue;
 		for (int side = 0; side < (a->alpha.free ? 1 : 2); side++)
 			for (int64_t j = 0; j < at->count; j++)
 				*to++ = from[side * n + j * BPG_LANES];
 	}
-	for (int64_t i = 0; i < a->splits; i++) {
-		const struct bpg_beta *b = &list[i];
-		float beta = results[rows + b->row] != 0 ? b->beta : b->best;
-		out[a->lane[b->row].out + a->parameters + b->number] = beta >= 0 ? beta : 0;
-	}
+	for (int64_t i = 0; i < a->splits; i++)
+		out[a->lane[list[i].row].out + a->parameters + list[i].number] = list[i].best;
 }
 
 /* ---- where to split ---- */
 
-/* A lower line of slope below 1 is moved by the optimiser, an upper one is not: what it loses counts less. */
-static const double lower_weight = 0.1;
+/* A free lower slope is moved by the optimiser, an upper line is not: what it loses counts less. Of a line that touches the function
+ * at the point a share of the greatest distance is left. Added to coefficients, `nothing` decides where all are 0. */
+static const double lower_weight = 0x1p-5, share = 0x1p-10, nothing = 0x1p-80;
 
-/* Greatest distance of the line y = s x + t, below (side 0) or above f, from f on [l,u]. Infinite ends are far. */
+/* Distance of the line y = s x + t, below (side 0) or above f, from f. */
+static double gap_at(const struct bpg_node *v, double x, double s, double t, int side)
+{
+	double g = v->layer->unary->f(x, v->attr) - (s * x + t);
+
+	return fmax(side ? -g : g, 0);
+}
+
+/* The greatest on [l,u]. Infinite ends are far. */
 static double gap_of(const struct bpg_node *v, double l, double u, double s, double t, int side)
 {
 	const struct bpg_unary *f = v->layer->unary;
@@ -352,10 +392,8 @@ static double gap_of(const struct bpg_node *v, double l, double u, double s, dou
 	else if (f->kinks)
 		n = f->kinks(l, u, v->attr, at);
 	at[n++] = l, at[n++] = u, at[n++] = l / 2 + u / 2;
-	for (int i = 0; i < n; i++) {
-		double g = f->f(at[i], v->attr) - (s * at[i] + t);
-		gap = fmax(gap, side ? -g : g);
-	}
+	for (int i = 0; i < n; i++)
+		gap = fmax(gap, gap_at(v, at[i], s, t, side));
 	return gap;
 }
 
@@ -385,26 +423,72 @@ static void offer(struct bpg_place *best, int node, int64_t element, double poin
 }
 
 struct column {
-	double l, u, c, d, point, low, up, gap; /* f at l, at u; gap of the upper line */
+	double l, u, c, d, point;
+	double slope, up, gap;    /* the upper line of a layer with free slopes: s z + up, its greatest distance */
 };
 
-/* Scores of a column whose lower slope is alpha, for a strip. */
-static void score_free(const struct column *c, const float *alpha, const float *kept, float *score)
+/* Scores of a column whose lower slope is alpha, for a strip whose points are z. There f is max(x, 0). */
+CLONES static void score_free(const struct column *c, const float *restrict z, const float *restrict alpha, const float *restrict kept, float *restrict score)
 {
-	const float l = (float)c->l, u = (float)c->u, low = (float)c->low, up = (float)c->up, gap = (float)c->gap, weight = (float)lower_weight;
+	const float l = (float)c->l, u = (float)c->u, at = (float)c->c, s = (float)c->slope, t = (float)c->up, gap = (float)c->gap;
+	const float low = (float)lower_weight, part = (float)share, least = (float)nothing;
 
 	LANES_DO {
-		float k = kept[e], a = low - alpha[e] * l, b = up - alpha[e] * u;
-		score[e] = k < 0 ? -k * gap : k * weight * (a > b ? a : b);
+		float k = kept[e], x = z[e] + at, f = x > 0 ? x : 0, a = -alpha[e] * l, b = u - alpha[e] * u;
+		float most = k < 0 ? gap : a > b ? a : b, here = k < 0 ? s * x + t - f : f - alpha[e] * x;
+		float weight = k < 0 ? -k : low * k + least;
+
+		here = here > 0 ? here : 0;
+		score[e] = weight * (__builtin_sqrtf(here * most) + part * most);
 	}
 }
 
-static void score_any(const struct bpg_node *v, const struct column *c, const float *kept, int64_t all, float *score)
+static double score_one(const struct bpg_node *v, double l, double u, double x, double s, double t, double k)
 {
-	LANES_DO {
-		double s = kept[all + e], t = kept[2 * all + e] - s * c->c + c->d;
-		score[e] = kept[e] == 0 ? 0 : (float)(fabs(kept[e]) * gap_of(v, c->l, c->u, s, t, kept[e] < 0));
+	double most = gap_of(v, l, u, s, t, k < 0);
+
+	return (fabs(k) + nothing) * (sqrt(gap_at(v, x, s, t, k < 0) * most) + share * most);
+}
+
+/* The point goes on through the lower lines. (Through lines in force, as in a step of the optimiser, searches of mnist-net_256x4 take
+ * two to three times as many domains, through the function itself a quarter to three quarters more.) */
+CLONES static void lower_line(float *restrict z, const float *restrict alpha, float slope, float c, float t)
+{
+	if (alpha)
+		LANES_DO z[e] = alpha[e] * (z[e] + c) + t;
+	else
+		LANES_DO z[e] = slope * (z[e] + c) + t;
+}
+
+static void go_on(struct bpg_rt *rt, const struct bpg_arg_beta *a, const double *planes, const double *x, const float *alpha, const struct bpg_beta *list, float *z)
+{
+	const struct bpg_columns *k = a->alpha.hop->out;
+	const struct bpg_alpha_columns *at = &a->alpha.at;
+	int64_t places = bpg_columns_places(k), columns = bpg_columns_in(k, &a->alpha.tile.window), next = 0;
+	float *own = a->splits ? bpg_calloc((size_t)a->splits, sizeof *own) : NULL;
+
+	if (a->splits && !own) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the splits of a tile");
+		return;
 	}
+	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1)
+		own[i] = list[i].at >= 0 ? (float)(list[i].slope[0] * (double)z[list[i].at] + list[i].old[0]) : 0;
+	for (int64_t j = 0; j < columns; j++) {
+		int64_t place = place_at(k, &a->alpha.tile.window, j);
+		double c = x[BPG_CENTRE * k->n + bpg_columns_element(k, place)], s = planes[BPG_SLOPE_LO * places + place];
+		/* p gains new * s + old at the reference: that is s c and the rest. */
+		double t = planes[BPG_TIMES_OLD_LO * places + place] + s * (planes[BPG_TIMES_NEW_LO * places + place] - c);
+		bool chosen = next < at->count && at->column[next] == j;
+
+		for (int q = 0; q < a->alpha.tile.strips; q++)
+			lower_line(z + (q * columns + j) * BPG_LANES, chosen && a->alpha.free ? alpha + (q * at->count + next) * BPG_LANES : NULL, (float)s, (float)c,
+			           (float)t);
+		next += chosen;
+	}
+	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1)
+		if (list[i].at >= 0)
+			z[list[i].at] = own[i];
+	free(own);
 }
 
 void bpg_task_beta_places(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -414,45 +498,58 @@ void bpg_task_beta_places(struct bpg_rt *rt, void *const *buffer, const void *ar
 	const struct bpg_columns *k = a->alpha.hop->out;
 	const struct bpg_alpha_columns *at = &a->alpha.at;
 	int64_t places = bpg_columns_places(k), n = at->count * BPG_LANES, all = a->alpha.tile.strips * n;
+	int64_t columns = bpg_columns_in(k, &a->alpha.tile.window);
 	const double *planes = buffer[0], *x = buffer[1], *y = buffer[2];
-	const float *alpha = buffer[3], *kept = buffer[4];
-	const struct bpg_beta *list = buffer[5];
-	struct bpg_place *best = buffer[a->splits ? 6 : 5];
+	const float *alpha = buffer[4], *kept = buffer[5];
+	float *z = buffer[3];
+	const struct bpg_beta *list = buffer[6];
+	struct bpg_place *best = buffer[a->splits ? 7 : 6];
+	uint16_t *split = bpg_calloc((size_t)(a->alpha.tile.strips * at->count) + 1, sizeof *split); /* lanes that have one */
 
-	(void)rt;
-	for (int r = 0; a->step == 0 && r < a->alpha.tile.strips * BPG_LANES * BPG_PLACES; r++)
-		best[r] = (struct bpg_place){ -1, 0, 0, 0 };
+	if (!split) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the splits of a tile");
+		return;
+	}
+	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1)
+		if (list[i].at >= 0 && list[i].choice >= 0)
+			split[list[i].row / BPG_LANES * at->count + list[i].choice] |= (uint16_t)(1 << list[i].row % BPG_LANES);
 	for (int64_t j = 0; j < at->count; j++) {
 		int64_t i = bpg_columns_element(k, at->place[j]);
 		struct column c = { .l = x[BPG_LOWER * k->n + i], .u = x[BPG_UPPER * k->n + i], .c = x[BPG_CENTRE * k->n + i], .d = y[BPG_CENTRE * k->n + i] };
-		double s = planes[BPG_SLOPE_UP * places + at->place[j]];
 
 		c.point = point_of(v, c.l, c.u);
 		if (isnan(c.point))
 			continue;
-		if (a->alpha.free) {
-			c.low = v->layer->unary->f(c.l, v->attr), c.up = v->layer->unary->f(c.u, v->attr);
-			c.gap = gap_of(v, c.l, c.u, s, planes[BPG_TIMES_OLD_UP * places + at->place[j]] + c.d - s * c.c, 1);
-		}
+		c.slope = planes[BPG_SLOPE_UP * places + at->place[j]];
+		c.up = planes[BPG_TIMES_OLD_UP * places + at->place[j]] + c.d - c.slope * c.c;
+		c.gap = a->alpha.free ? gap_of(v, c.l, c.u, c.slope, c.up, 1) : 0;
 		for (int q = 0; q < a->alpha.tile.strips; q++) {
+			const float *point = z + (q * columns + at->column[j]) * BPG_LANES, *met = kept + q * n + j * BPG_LANES;
 			float score[BPG_LANES];
+
 			if (a->alpha.free)
-				score_free(&c, alpha + q * n + j * BPG_LANES, kept + q * n + j * BPG_LANES, score);
-			else
-				score_any(v, &c, kept + q * n + j * BPG_LANES, all, score);
-			LANES_DO offer(best + (q * BPG_LANES + e) * BPG_PLACES, a->node, i, c.point, score[e]);
+				score_free(&c, point, alpha + q * n + j * BPG_LANES, met, score);
+			for (int e = 0; !a->alpha.free && e < BPG_LANES; e++) {
+				double s = met[all + e], t = met[2 * all + e] - s * c.c + c.d;
+				score[e] = split[q * at->count + j] >> e & 1 ? 0 : (float)score_one(v, c.l, c.u, point[e] + c.c, s, t, met[e]);
+			}
+			for (int e = 0; e < BPG_LANES; e++)
+				if (!(split[q * at->count + j] >> e & 1))
+					offer(best + (q * BPG_LANES + e) * BPG_PLACES, a->node, i, c.point, score[e]);
 		}
 	}
 	/* Split elements may be split again, where lines still differ. */
 	for (int64_t i = 0; i < a->splits; i += list[i].followers + 1) {
 		const struct bpg_beta *b = &list[i];
 		int side = b->kept < 0;
-		if (b->at < 0 || b->kept == 0 || (b->slope[0] == b->slope[1] && b->old[0] == b->old[1]))
+		if (b->at < 0 || (b->slope[0] == b->slope[1] && b->old[0] == b->old[1]))
 			continue;
-		double c = x[BPG_CENTRE * k->n + b->element], d = y[BPG_CENTRE * k->n + b->element];
-		double gap = gap_of(v, b->l, b->u, b->slope[side], b->old[side] - b->slope[side] * c + d, side);
-		offer(best + (int64_t)b->row * BPG_PLACES, a->node, b->element, point_of(v, b->l, b->u), fabs(b->kept) * gap);
+		double c = x[BPG_CENTRE * k->n + b->element], d = y[BPG_CENTRE * k->n + b->element], t = b->old[side] - b->slope[side] * c + d;
+		offer(best + (int64_t)b->row * BPG_PLACES, a->node, b->element, point_of(v, b->l, b->u),
+		      score_one(v, b->l, b->u, z[b->at] + c, b->slope[side], t, b->kept));
 	}
+	free(split);
+	go_on(rt, a, planes, x, alpha, list, z);
 }
 
 /* ---- points ---- */

@@ -37,7 +37,9 @@ struct bpg_lane {
 struct bpg_beta {
 	int64_t at;               /* element of the tile */
 	int32_t row, column, element, number, followers;
+	int32_t choice;           /* place among the columns with a choice, -1: none */
 	float beta, m, v, best;   /* the multiplier (NaN: new), its moments, its value where the bound was best */
+	float unit;               /* of its steps: root mean square of the row's coefficients at the node */
 	double side, point;
 	double far, far_price;    /* p per unit of beta: side (q - c); slack of it */
 	double kept, held;        /* coefficient that met the node; coefficient or value that is put in */
@@ -67,7 +69,7 @@ struct bpg_arg_beta {
 	int step;                 /* which, from 0 */
 };
 
-/* Parameters as given or as the layer starts them, moments 0, the list. buffers: planes, bounds of x, bounds of y (read), alpha,
+/* Parameters as given or as the layer starts them (weights of planes: 0), moments 0, the list. buffers: planes, bounds of x, bounds of y (read), alpha,
  * moments, [list] (write). In brackets: where there are splits. */
 bpg_task_fn bpg_task_beta_start;
 /* bpg_task_relax_alpha with splits. buffers: its seven, [list (rw)]. */
@@ -80,12 +82,17 @@ bpg_task_fn bpg_task_beta_step;
  * those before, else 0. buffers: state (read), results (write, from the second pass on rw). */
 bpg_task_fn bpg_task_beta_finish;
 
-/* The best parameters, of rows that are not proved. buffers: alpha, best, results, [list] (read), parameters (rw). */
+/* Parameters of rows whose bound has improved are copied to the best ones, as a step does first. buffers: alpha (read), best (write
+ * when step is 0, else rw), results (read), [list (rw)]. */
+bpg_task_fn bpg_task_beta_keep;
+/* The best parameters, of rows that are not proved. buffers: best, results, [list] (read), parameters (rw). */
 bpg_task_fn bpg_task_beta_save;
 
-/* Where a split of this node would help a row: |coefficient| times the greatest distance of the line in force from the function.
- * A lane's BPG_PLACES best, falling; equal scores in the order of nodes as they come, then columns.
- * buffers: planes, bounds of x, bounds of y, alpha, kept, [list] (read), places (write when step is 0, else rw). */
+/* Where a split of this node would help a row: |coefficient| times the distance of the line in force from the function, the
+ * geometric mean of that at the point and of the greatest one. Where nothing matters to the row the distance alone decides. A
+ * lane's BPG_PLACES best, falling; equal scores in the order of nodes as they come, then columns. Then the point goes on,
+ * through the lower lines.
+ * buffers: planes, bounds of x, bounds of y (read), point (rw), alpha, kept, [list] (read), places (rw). */
 bpg_task_fn bpg_task_beta_places;
 
 /* The point where the bound of one row of each domain of the tile is attained, as floats inside the box of the input. */

@@ -233,6 +233,8 @@ static enum bpg_status batch_new(struct bpg_ctx *ctx, struct bpg_model *m, const
 	b->model = *m;
 	b->m = m = &b->model;
 	m->options.group = options->group;
+	m->options.rate = options->rate;
+	m->options.decay = options->decay;
 	m->steps = 0;
 	b->in = in;
 	b->count = count;

@@ -31,9 +31,10 @@ struct bpg_domain_in {
 	const double *known;      /* [rows] bounds that are proved already, such as those of a domain that holds this one; null: none */
 };
 
-/* Where to split next, and how much that may help: |coefficient| times the greatest distance of the line in force from the
- * function, for every unary layer; a lower line whose slope is free counts a tenth, as the optimiser moves it. The point
- * is the layer's kink nearest to the middle of the interval, for smooth layers the middle. */
+/* Where to split next, and how much that may help, for every unary layer: |coefficient| times the distance of the line in force
+ * from the function, the geometric mean of that at the point where the last bound is attained and of the greatest one; a lower line
+ * whose slope is free counts less, as the optimiser moves it. The point is the layer's kink nearest to the middle of the interval, for
+ * smooth layers the middle. */
 struct bpg_branch {
 	int node;
 	int64_t element;
@@ -51,13 +52,15 @@ struct bpg_domain_out {
 	struct bpg_branch branch[BPG_BRANCHES];
 	const float *point;       /* [inputs] where the last bound of that row is attained, inside the box: perhaps a counterexample */
 	const float *const *params; /* [rows] the best ones, of rows that are not proved (what proved ones have means nothing) */
-	size_t params_bytes;      /* of each row: a float for every neuron with two lines (for two where both have a
-	                             parameter), one for every split */
+	size_t params_bytes;      /* of each row: a float for every neuron with two lines (two where both have a parameter), for every
+	                             other plane of layers with planes where the root was optimised, and for every split */
 };
 
 struct bpg_domain_options {
 	int iterations;           /* steps of the optimiser: a walk more than that */
-	double rate, beta_rate, decay; /* of Adam: learning rates of slopes and of multipliers, and their factor from step to step */
+	/* Of Adam: learning rates of slopes (in a search 0.1 does well), and of multipliers in units of the row's coefficients at the node
+	 * (1 to 2), and their factor from step to step (0.98). */
+	double rate, beta_rate, decay;
 	bool wide;                /* rows in double: where the slack alone decides */
 	struct bpg_group *group;  /* of the tasks; null: none */
 };

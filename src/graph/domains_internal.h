@@ -45,6 +45,8 @@ struct bpg_batch {
 
 /* The steps of all tiles. */
 void bpg_batch_plan(struct writer *x, int count);
+/* Before parameters are stepped, or handed on: the best so far are kept. */
+enum bpg_status bpg_batch_keep(struct bpg_ctx *ctx, struct bpg_batch *b, const struct bpg_wave *w, const struct bpg_step *p, struct bpg_tensor **buffer);
 /* A step at a node with a choice, or one of BPG_STEP_BETA_*. `buffer`: tensors by number. */
 enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const struct bpg_wave *w, const struct bpg_step *p,
                                 struct bpg_tensor **buffer, struct bpg_tensor *state);

@@ -735,8 +735,10 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:
 	case BPG_STEP_ALPHA_STEP:
-		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p, state) : lower_alpha(x, p, state);
+		return v->hop.kind == BPG_HOP_PLANES && !x->s->batch ? lower_weights(x, p, state) : lower_alpha(x, p, state);
 	case BPG_STEP_FORWARD:
+		if (x->s->batch && v->hop.kind == BPG_HOP_PLANES && p->extra[0] >= 0)
+			BPG_TRY(bpg_batch_keep(x->ctx, x->s->batch, x->w, p, x->buffer));
 		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p, state) : lower_forward(x, p, state);
 	case BPG_STEP_CORNER: {
 		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
@@ -744,7 +746,6 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
-	case BPG_STEP_BETA_PLACES:
 	case BPG_STEP_BETA_SAVE:
 	case BPG_STEP_BETA_POINTS:
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);

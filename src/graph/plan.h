@@ -33,7 +33,6 @@ enum bpg_step_kind {
 	                             with the coefficients in from; extra[2]: where they are listed; a step of Adam for the
 	                             weights; k: which */
 	/* Domains; extra[] as above. */
-	BPG_STEP_BETA_PLACES,     /* where to split; k: how many nodes came before */
 	BPG_STEP_BETA_SAVE,       /* the best parameters */
 	BPG_STEP_BETA_POINTS,     /* where the bounds are attained, from `from`, the points over an input */
 };

@@ -340,7 +340,7 @@ void bpg_alpha_forward(struct writer *x, int count, int pass)
 {
 	struct bpg_model *m = x->m;
 	int first = x->first;
-	bool last = pass == x->s->iterations;
+	bool last = !x->s->batch && pass == x->s->iterations;
 
 	/* Ends first: where the bound is attained follows from the state, which walks to recompute begin anew. */
 	for (int i = x->s->cone - 1; !last && !x->st && i >= 0; i--)

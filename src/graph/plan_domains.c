@@ -20,11 +20,6 @@ static int sized(struct writer *x, int tile, int node, size_t bytes)
 	return b;
 }
 
-static bool ends(const struct writer *x, int node)
-{
-	return bpg_stage_ends(x->m, x->s, node);
-}
-
 /* Where each node's parameters lie in a row, and memory for those that are handed on. All tiles have the same windows. */
 static void set_parameters(struct writer *x, struct bpg_batch *b)
 {
@@ -55,28 +50,32 @@ static void set_parameters(struct writer *x, struct bpg_batch *b)
 	}
 }
 
-static void hand_on(struct writer *x, struct bpg_batch *b, int tile)
+/* Where the last bounds are attained: from the coefficients over the inputs that the walk has left. */
+static void take_points(struct writer *x, int tile)
 {
-	int before = 0;
-
 	for (int i = 0; i < x->s->cone && !x->st; i++) {
 		int id = x->s->visit[i], buffer[4];
 
 		bpg_alpha_buffers(x, tile, id, buffer);
-		if (buffer[0] >= 0) {
-			for (int kind = BPG_STEP_BETA_PLACES; kind <= BPG_STEP_BETA_SAVE; kind++)
-				bpg_plan_step(x, (struct bpg_step){ .kind = (enum bpg_step_kind)kind, .node = id, .tile = tile, .k = before, .from = -1, .to = -1,
-				                                    .extra = { buffer[0], buffer[1], buffer[2] } });
-			before++;
-		}
-		if (buffer[3] >= 0 && ends(x, id)) {
-			int point = bpg_alpha_point(x, tile, id);
-			bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_CORNER, .node = id, .tile = tile, .from = buffer[3], .to = point });
-			bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_BETA_POINTS, .node = id, .tile = tile, .from = point, .to = -1 });
-			bpg_plan_free(x, tile, id, point);
-		}
+		if (buffer[3] < 0 || !bpg_stage_ends(x->m, x->s, id))
+			continue;
+		int point = bpg_alpha_point(x, tile, id);
+		bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_CORNER, .node = id, .tile = tile, .from = buffer[3], .to = point });
+		bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_BETA_POINTS, .node = id, .tile = tile, .from = point, .to = -1 });
+		bpg_plan_free(x, tile, id, point);
 	}
-	(void)b;
+}
+
+static void save(struct writer *x, int tile)
+{
+	for (int i = 0; i < x->s->cone && !x->st; i++) {
+		int id = x->s->visit[i], buffer[4];
+
+		bpg_alpha_buffers(x, tile, id, buffer);
+		if (buffer[0] >= 0)
+			bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_BETA_SAVE, .node = id, .tile = tile, .from = -1, .to = -1,
+			                                    .extra = { buffer[0], buffer[1], buffer[2] } });
+	}
 }
 
 void bpg_batch_plan(struct writer *x, int count)
@@ -100,10 +99,12 @@ void bpg_batch_plan(struct writer *x, int count)
 	for (int pass = 0; !x->st && pass <= x->s->iterations; pass++) {
 		bpg_plan_backward(x, count, pass, -1);
 		for (int t = x->first; !x->st && pass == x->s->iterations && t < x->first + count; t++)
-			hand_on(x, b, t);
+			take_points(x, t);
 		if (!x->st)
-			bpg_alpha_forward(x, count, pass);
+			bpg_alpha_forward(x, count, pass); /* the last one finds places to split */
 	}
+	for (int t = x->first; !x->st && t < x->first + count; t++)
+		save(x, t);
 	for (int t = x->first; !x->st && t < x->first + count; t++)
 		for (int v = 0; v < x->m->nodes; v++) {
 			const struct batch_node *n = &b->tile[t].node[v];
@@ -154,6 +155,14 @@ static enum bpg_status submit(struct tasks *x, enum bpg_task_kind kind, bpg_task
 	return bpg_rt_submit(x->b->m->rt, &t);
 }
 
+/* Parameters of a node are one array, or two: of lower and of upper lines. */
+static bool one_array(const struct bpg_batch *b, int node)
+{
+	const struct bpg_hop *h = &b->m->node[node].hop;
+
+	return h->kind == BPG_HOP_PLANES || (h->v->layer->traits & BPG_FREE_SLOPE);
+}
+
 static enum bpg_status lower_points(struct tasks *x, const struct bpg_step *p)
 {
 	struct bpg_model *m = x->b->m;
@@ -168,6 +177,37 @@ static enum bpg_status lower_points(struct tasks *x, const struct bpg_step *p)
 	add(x, x->b->stage.tile[p->tile].result_t, BPG_READ);
 	add(x, tile->points_t, BPG_READ_WRITE);
 	return submit(x, BPG_TASK_CONCRETIZE, bpg_task_beta_points, &a, sizeof a, p);
+}
+
+enum bpg_status bpg_batch_keep(struct bpg_ctx *ctx, struct bpg_batch *b, const struct bpg_wave *w, const struct bpg_step *p, struct bpg_tensor **buffer)
+{
+	struct tasks x = { .ctx = ctx, .b = b, .w = w, .buffer = buffer };
+	const struct batch_node *n = &b->tile[p->tile].node[p->node];
+	struct bpg_arg_beta a = { .splits = n->list >= 0 ? n->splits : 0 };
+
+	a.alpha.at = w->buffer[p->extra[0]].at;
+	a.alpha.free = one_array(b, p->node);
+	a.alpha.tile.strips = b->stage.tile[p->tile].strips;
+	add_buffer(&x, p->extra[0], BPG_READ);
+	add_buffer(&x, n->best, p->k == 0 ? BPG_WRITE : BPG_READ_WRITE);
+	add(&x, b->stage.tile[p->tile].result_t, BPG_READ);
+	add_buffer(&x, n->list, BPG_READ_WRITE);
+	return submit(&x, BPG_TASK_STEP, bpg_task_beta_keep, &a, sizeof a, p);
+}
+
+static enum bpg_status lower_places(struct tasks *x, const struct bpg_step *p, const struct bpg_arg_beta *a)
+{
+	struct bpg_model_node *v = &x->b->m->node[p->node];
+
+	add(x, v->planes_t, BPG_READ);
+	add(x, x->b->m->node[v->src[0]].bounds_t, BPG_READ);
+	add(x, v->bounds_t, BPG_READ);
+	add_buffer(x, p->from, BPG_READ_WRITE);
+	add_buffer(x, p->extra[0], BPG_READ);
+	add_buffer(x, p->extra[2], BPG_READ);
+	add_buffer(x, x->b->tile[p->tile].node[p->node].list, BPG_READ);
+	add(x, x->b->tile[p->tile].place_t, BPG_READ_WRITE);
+	return submit(x, BPG_TASK_CONCRETIZE, bpg_task_beta_places, a, sizeof *a, p);
 }
 
 enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const struct bpg_wave *w, const struct bpg_step *p,
@@ -188,8 +228,8 @@ enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const 
 	double decay = pow(b->options.decay, p->k);
 	struct bpg_arg_beta a = { .lane = tile->lane, .split = n->split, .splits = n->splits, .first = b->first[p->node], .parameters = b->parameters, .node = p->node,
 		                  .rows = t->count, .step = p->k, .beta_rate = b->options.beta_rate * decay };
-	a.alpha = (struct bpg_arg_alpha){ .hop = &v->hop, .at = f->at, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0,
-		                          .rule = m->options.slope, .slack = m->options.slack, .under = bpg_relax_under(m, v),
+	a.alpha = (struct bpg_arg_alpha){ .hop = &v->hop, .at = f->at, .free = one_array(b, p->node),
+		                          .rule = m->options.slope, .slack = m->options.slack, .under = v->hop.kind == BPG_HOP_UNARY ? bpg_relax_under(m, v) : 0,
 		                          .rate = b->options.rate * decay, .bias1 = 1 / (1 - pow(0.9, p->k + 1)),
 		                          .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
 	a.alpha.tile = (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide, .window = f->window };
@@ -214,6 +254,10 @@ enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const 
 		add_buffer(&x, n->list, BPG_READ_WRITE);
 		return submit(&x, BPG_TASK_RELAX, bpg_task_beta_relax, &a, sizeof a, p);
 	case BPG_STEP_ALPHA_STEP:
+		if (p->k == b->options.iterations) {
+			BPG_TRY(bpg_batch_keep(ctx, b, w, p, buffer));
+			return lower_places(&x, p, &a);
+		}
 		add(&x, v->planes_t, BPG_READ);
 		add(&x, in->bounds_t, BPG_READ);
 		add_buffer(&x, p->from, BPG_READ_WRITE);
@@ -224,18 +268,8 @@ enum bpg_status bpg_batch_lower(struct bpg_ctx *ctx, struct bpg_batch *b, const 
 		add(&x, t->result_t, BPG_READ);
 		add_buffer(&x, n->list, BPG_READ_WRITE);
 		return submit(&x, BPG_TASK_STEP, bpg_task_beta_step, &a, sizeof a, p);
-	case BPG_STEP_BETA_PLACES:
-		add(&x, v->planes_t, BPG_READ);
-		add(&x, in->bounds_t, BPG_READ);
-		add(&x, v->bounds_t, BPG_READ);
-		add_buffer(&x, p->extra[0], BPG_READ);
-		add_buffer(&x, p->extra[2], BPG_READ);
-		add_buffer(&x, n->list, BPG_READ);
-		add(&x, tile->place_t, first ? BPG_WRITE : BPG_READ_WRITE);
-		return submit(&x, BPG_TASK_CONCRETIZE, bpg_task_beta_places, &a, sizeof a, p);
-	default: /* without a step all parameters are those of the first walk */
-		add_buffer(&x, p->extra[0], BPG_READ);
-		add_buffer(&x, b->options.iterations ? n->best : p->extra[0], BPG_READ);
+	default:
+		add_buffer(&x, n->best, BPG_READ);
 		add(&x, t->result_t, BPG_READ);
 		add_buffer(&x, n->list, BPG_READ);
 		add(&x, tile->params_t, BPG_READ_WRITE);
