@@ -13,6 +13,7 @@
 #include "../graph/builder.h"
 #include "../graph/outcome.h"
 #include "../graph/require.h"
+#include "graph/domains.h"
 
 struct setting {
 	const char *name, *kernel, *scheduler;
@@ -86,9 +87,9 @@ static void plane_net(struct build *b)
 	build_output(b, build_dense(b, build_join(b, "Min", build_unary(b, "Softmax", y), x), 7, NULL, NULL));
 }
 
-enum { NETS = 6, WAYS = 4, HASHES = 2 * NETS * WAYS };
+enum { NETS = 6, WAYS = 5, HASHES = 2 * NETS * WAYS };
 static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball", "planes" };
-static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32", "alpha-crown, float32" };
+static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32", "alpha-crown, float32", "domains with splits" };
 
 static void make(struct build *b, int net)
 {
@@ -124,6 +125,49 @@ static void region_fini(struct bpg_region *g)
 	free(g->lo), free(g->up), free(g->center);
 }
 
+/* Children of some domains with splits: everything that they hand on. */
+static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m, uint64_t *hash)
+{
+	enum { COUNT = 40, SPLITS = 3 };
+	struct bpg_split split[COUNT][SPLITS];
+	struct bpg_domain_in in[COUNT];
+	struct bpg_domain_out out[COUNT];
+	const double one[] = { 1, -1 };
+	const int64_t index[] = { 0, 1 };
+	struct bpg_question_row row = { .n = 2, .index = index, .coef = one };
+	const struct bpg_question_row *rows[] = { &row };
+	struct bpg_domain_options o = { 4, 0.1, 1, 0.98, false, NULL };
+	struct bpg_batch *b;
+	int unary = 0, node[96];
+
+	for (int v = 0; v < m->nodes; v++)
+		if (m->node[v].hop.kind == BPG_HOP_UNARY)
+			node[unary++] = v;
+	for (int d = 0; d < COUNT; d++) {
+		for (int i = 0; i < SPLITS; i++) {
+			const struct bpg_model_node *x = &m->node[m->node[node[(d + i) % unary]].src[0]];
+			int64_t e = (7 * d + 3 * i) % x->columns.n;
+			double l = bpg_field(x, BPG_LOWER)[e], u = bpg_field(x, BPG_UPPER)[e];
+			split[d][i] = (struct bpg_split){ node[(d + i) % unary], e, l < 0 && u > 0 ? 0 : l / 2 + u / 2, (d + i) % 2 ? 1 : -1 };
+		}
+		in[d] = (struct bpg_domain_in){ .splits = SPLITS, .split = split[d], .rows = 1, .row = rows };
+	}
+	if (bpg_domains_prepare(ctx, m) || bpg_domains_submit(ctx, m, in, COUNT, &o, &b))
+		return false;
+	bool ok = !bpg_rt_wait(rt, ctx) && !bpg_domains_collect(ctx, b, out);
+	*hash = BPG_HASH_START;
+	for (int d = 0; ok && d < COUNT; d++) {
+		*hash = bpg_hash(*hash, out[d].lower, sizeof *out[d].lower);
+		*hash = bpg_hash(*hash, out[d].point, (size_t)m->net->in_count * sizeof *out[d].point);
+		if (!(out[d].lower[0] > 0))
+			*hash = bpg_hash(*hash, out[d].params[0], out[d].params_bytes);
+		for (int i = 0; i < out[d].branches; i++)
+			*hash = bpg_hash(*hash, &out[d].branch[i].score, sizeof out[d].branch[i].score);
+	}
+	bpg_batch_free(b);
+	return ok;
+}
+
 /* Prints the hashes, two a line. */
 static int run(const struct setting *s)
 {
@@ -148,6 +192,8 @@ static int run(const struct setting *s)
 			bound.patience = 2; /* some rows leave, the others are packed anew */
 			bound.owners = s->owners, bound.wave = s->wave, bound.panel = s->panel, bound.tile = s->tile;
 			bad = outcome_run(&out, ctx, rt, net, &g, &bound, NULL, 0);
+			if (!bad && w == 4)
+				bad = !domains(ctx, rt, out.m, &out.bounds_hash);
 			printf("%" PRIx64 " %" PRIx64 "\n", out.bounds_hash, out.plan_hash);
 			outcome_fini(&out);
 		}
