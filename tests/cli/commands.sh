@@ -37,7 +37,7 @@ try 2 'bpgraph: dance: no such command' dance
 try 2 'give a network' run
 try 2 'bpgraph: --colour=red: no such option' run n.onnx --colour=red
 try 2 'bpgraph: -x: options begin with two dashes' run n.onnx -x
-try 2 'bpgraph: --method=crwon: unknown word; give auto, ibp, crown-ibp, crown or alpha-crown' run n.onnx --method crwon
+try 2 'bpgraph: --method=crwon: unknown word; give auto, ibp, crown-ibp, crown, alpha-crown or beta-crown' run n.onnx --method crwon
 try 2 'bpgraph: --sound=deployed: not built yet' run n.onnx --sound=deployed
 try 2 'bpgraph: --certificate is not built yet' run n.onnx --certificate c
 try 2 'bpgraph: --input is no option of bpgraph run' run n.onnx --input x
