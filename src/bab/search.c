@@ -53,27 +53,19 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 		BPG_TRY_TO(bpg_neurons_begin(ctx, &pool[0], root, open, opens), out);
 	if (boxes)
 		BPG_TRY_TO(bpg_boxes_begin(ctx, &pool[1], open, opens), out);
-	if (neurons && boxes && !x->synchronous) {
-		double slice = first_slice;
-		for (int i = 0; i < SLICES && !last; i++, slice *= 2)
-			for (int k = 0; k < 2 && !last; k++) {
-				bpg_search_run(&pool[k], bpg_now() + slice);
-				if (bpg_pool_done(&pool[k]) && !pool[k].stuck)
-					last = &pool[k];
-			}
-		if (!last) {
-			last = &pool[rate(&pool[1]) > rate(&pool[0])];
-			bpg_search_run(last, 0);
-			if (last->stuck && !x->witness.found && !last->status) { /* the other may have a way out */
-				last = &pool[last == &pool[0]];
-				bpg_search_run(last, 0);
-			}
+	bool both = neurons && boxes;
+	double slice = first_slice;
+	for (int i = 0; both && !x->synchronous && i < SLICES && !last; i++, slice *= 2)
+		for (int k = 0; k < 2 && !last; k++) {
+			bpg_search_run(&pool[k], bpg_now() + slice);
+			if (bpg_pool_done(&pool[k]) && !pool[k].stuck)
+				last = &pool[k];
 		}
-	} else {
-		last = &pool[neurons ? 0 : 1];
+	if (!last) {
+		last = &pool[!neurons || (both && rate(&pool[1]) > rate(&pool[0]))];
 		bpg_search_run(last, 0);
-		if (neurons && boxes && last->stuck && !x->witness.found && !last->status) {
-			last = &pool[1];
+		if (both && last->stuck && !x->witness.found && !last->status) { /* the other may have a way out */
+			last = &pool[last == &pool[0]];
 			bpg_search_run(last, 0);
 		}
 	}

@@ -171,13 +171,13 @@ START_TEST(test_verdicts)
 		/* Well below what any point of the grid reaches: the truth is unsat unless the net dips between points. */
 		for (int r = 0; r < 3; r++)
 			below[r] = q.grid[r] - 0.3;
-		/* Splits of ReLUs end in a linear program, which multipliers alone may not solve: then the answer is open, never wrong. */
 		for (int synchronous = 0; synchronous < 2; synchronous++)
 			REQUIRE(ask(ctx, rt, &q, below, branching, synchronous, &domains) == BPG_SEARCH_PROVED, "seed %llu: not proved, %lld domains",
 			        (unsigned long long)seed, (long long)domains);
 		REQUIRE(ask(ctx, rt, &q, below, branching, true, &again) == BPG_SEARCH_PROVED && again == domains, "seed %llu: %lld domains, then %lld",
 		        (unsigned long long)seed, (long long)domains, (long long)again);
-		/* One output reaches its threshold at a point of the grid: never a proof. */
+		/* One output reaches its threshold at a point of the grid: never a proof. Splits of ReLUs end in a linear program, which
+		 * multipliers alone may not solve: then the answer is open. */
 		int r = (int)(seed % 3);
 		below[r] = q.grid[r] + 1e-3;
 		for (int synchronous = 0; synchronous < 2; synchronous++) {
