@@ -237,15 +237,12 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	double *lower = row ? bpg_arena_alloc(v->arena, (size_t)(count * rows) + 1, sizeof *lower) : NULL;
 	double *plane = row ? bpg_arena_alloc(v->arena, (size_t)(count * rows * (n + 1)) + 1, sizeof *plane) : NULL;
 	double *centre = bpg_arena_alloc(v->arena, (size_t)(count * n) + 1, sizeof *centre);
-	enum bpg_status st = BPG_OK;
+	enum bpg_status st;
 
 	*children = 0;
 	if (!scratch || !lower || !plane || !centre)
 		return bpg_nomem(v->ctx, "a batch of domains");
-	for (int i = 0, k; !st && i < count; i += k) {
-		k = p->together ? count : 1;
-		st = bound_domains(v, d + i, k, row, rows, lower + i * rows, plane + i * rows * (n + 1), centre + i * n);
-	}
+	st = bound_domains(v, d, count, row, rows, lower, plane, centre);
 	for (int i = 0; !st && i < count; i++) {
 		int *first = bpg_arena_alloc(v->arena, (size_t)(2 * d[i]->opens) + 1, sizeof *first), *left = first ? first + d[i]->opens : NULL;
 		struct bounds b = { lower + i * rows, plane + i * rows * (n + 1), centre + i * n, first };
@@ -275,17 +272,6 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	return st;
 }
 
-/* Segments need planes that are known by place: no sparse ones. */
-static bool may_share(const struct bpg_net *net)
-{
-	for (int i = 0; i < net->nodes; i++) {
-		const struct bpg_layer *layer = net->node[i].v.layer;
-		if (layer && layer->family != BPG_UNARY && layer->family != BPG_LINEAR)
-			return false;
-	}
-	return true;
-}
-
 /* Domains of a batch: large networks have work enough in one. */
 static int batch_size(const struct bpg_net *net)
 {
@@ -301,8 +287,7 @@ enum bpg_status bpg_boxes_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, 
 	const struct bpg_box *box = p->x->spec->disjunct[open[0]].box;
 	struct bpg_domain *root = bpg_domain_box(box->n, opens);
 
-	p->together = may_share(p->x->net);
-	p->batch = p->x->batch > 0 ? p->x->batch : p->together && !p->x->bound.memory ? batch_size(p->x->net) : 1;
+	p->batch = p->x->batch > 0 ? p->x->batch : !p->x->bound.memory ? batch_size(p->x->net) : 1;
 	p->work = work_on;
 	if (!root)
 		return bpg_nomem(ctx, "the search");

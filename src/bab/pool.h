@@ -32,7 +32,6 @@ struct bpg_search_pool {
 	bpg_work_fn *work;
 	const struct bpg_box *whole;
 	struct bpg_model *root;   /* neurons: bounds of the whole box */
-	bool together;            /* boxes: a batch is one model of several segments */
 	int batch;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

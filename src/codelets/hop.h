@@ -140,7 +140,7 @@ struct bpg_hop {
 	struct bpg_conv conv;
 	bool inexact;             /* DENSE: coefficients as held differ from the true ones by a relative u32 */
 	struct bpg_sparse *terms; /* ELEMENT, TERMS */
-	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final */
+	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final; segments one behind the other */
 	struct bpg_sparse *other[2]; /* planes as valid as lower (0), upper (1), for rows that choose weights; null: not asked */
 	int block;                /* DENSE, CONV: products summed from zero, then added; at most BPG_BLOCK */
 	double gamma32, gamma64;  /* rounding of one application, relative to GROSS */

@@ -42,8 +42,8 @@ static int64_t element_of(const struct bpg_columns *k, const struct bpg_window *
 /* Where a plane costs what, for all planes of a node. */
 struct costs {
 	const struct bpg_hop *h;
-	void *const *bounds;      /* of each input */
-	const double *own;
+	void *const *bounds;      /* of the node, of each input */
+	int64_t segment;
 	double unit, sums, fan;   /* fan: most terms that meet in one input element */
 	bool slack;
 };
@@ -52,14 +52,14 @@ struct costs {
 static void take_plane(const struct costs *k, const struct bpg_sparse *s, int64_t row, int64_t i, double *at, double *price)
 {
 	const struct bpg_hop *h = k->h;
-	double c = k->own[BPG_CENTRE * h->out->n + i], sum = s->bias[row] - c, size = fabs(s->bias[row]) + fabs(c), gross = 0;
+	double c = bpg_segment_bounds(h->out, k->bounds[0], k->segment)[BPG_CENTRE * h->out->n + i], sum = s->bias[row] - c, size = fabs(s->bias[row]) + fabs(c), gross = 0;
 	int64_t terms = s->first[row + 1] - s->first[row];
 
 	for (int64_t t = s->first[row]; t < s->first[row + 1]; t++) {
 		int in = 0;
 		while (h->operand[in] != s->operand[t])
 			in++;
-		const double *f = k->bounds[in];
+		const double *f = bpg_segment_bounds(h->in[in], k->bounds[1 + in], k->segment);
 		int64_t n = h->in[in]->n;
 		double q = s->coef[t], x = f[BPG_CENTRE * n + s->index[t]], r = f[BPG_RADIUS * n + s->index[t]];
 		sum += q * x;
@@ -70,8 +70,8 @@ static void take_plane(const struct costs *k, const struct bpg_sparse *s, int64_
 	*price = k->slack ? bpg_gamma(k->fan + 4, k->unit) * gross * 1.0001 + bpg_gamma(k->sums + (double)terms, BPG_U64) * size : 0;
 }
 
-/* Terms of column i's planes in operand k, lower and upper ones of the same input together. */
-static int64_t terms_of(const struct bpg_arg_map *m, int64_t i, struct term *to)
+/* Terms of the planes in row `row` in operand k, lower and upper ones of the same input together. */
+static int64_t terms_of(const struct bpg_arg_map *m, int64_t row, struct term *to)
 {
 	const struct bpg_columns *d = m->hop->in[m->k];
 	int64_t n = 0;
@@ -80,7 +80,7 @@ static int64_t terms_of(const struct bpg_arg_map *m, int64_t i, struct term *to)
 		const struct bpg_sparse *s = b ? m->hop->upper : m->hop->lower;
 		int64_t guess = 0;
 
-		for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
+		for (int64_t t = s->first[row]; t < s->first[row + 1]; t++) {
 			if (s->operand[t] != m->hop->operand[m->k])
 				continue;
 			int64_t c = bpg_columns_column(d, &m->to.window, bpg_columns_place(d, s->index[t]));
@@ -136,18 +136,28 @@ struct columns {
 	struct term *term;
 };
 
-static bool columns_set(struct columns *c, const struct bpg_arg_map_planes *a, void *const *buffer)
+static void columns_free(struct columns *c)
+{
+	free(c->first);
+	free(c->plane);
+	free(c->term);
+	*c = (struct columns){ 0 };
+}
+
+/* Those of a segment; replaces what was there. */
+static bool columns_set(struct columns *c, const struct bpg_arg_map_planes *a, void *const *buffer, int64_t segment)
 {
 	const struct bpg_arg_map *m = &a->map;
 	const struct bpg_hop *h = m->hop;
 	const struct bpg_columns *k = h->out;
-	int64_t most = 0;
+	int64_t most = 0, row0 = segment * k->n;
 
+	columns_free(c);
 	c->count = bpg_columns_in(k, &m->from.window);
 	c->others = a->chosen ? bpg_others_in(h, &m->from.window) : 0;
 	for (int64_t j = 0; j < c->count; j++) {
-		int64_t i = element_of(k, &m->from.window, j);
-		most += h->lower->first[i + 1] - h->lower->first[i] + h->upper->first[i + 1] - h->upper->first[i];
+		int64_t i = element_of(k, &m->from.window, j), row = row0 + i;
+		most += h->lower->first[row + 1] - h->lower->first[row] + h->upper->first[row + 1] - h->upper->first[row];
 		for (int side = 0; c->others && side < 2; side++)
 			if (h->other[side])
 				most += h->other[side]->first[h->other[side]->of[i + 1]] - h->other[side]->first[h->other[side]->of[i]];
@@ -159,14 +169,14 @@ static bool columns_set(struct columns *c, const struct bpg_arg_map_planes *a, v
 	if (!c->first || !c->term || (m->k == 0 && !c->plane))
 		return false;
 
-	struct costs costs = { h, buffer + 1, buffer[0], m->from.wide ? BPG_U64 : BPG_U32, (double)all + 16, bpg_planes_fan(h), a->slack };
+	struct costs costs = { h, buffer, segment, m->from.wide ? BPG_U64 : BPG_U32, (double)all + 16, bpg_planes_fan(h), a->slack };
 	int64_t n = c->count;
 	c->first[0] = 0;
 	for (int64_t j = 0; j < c->count; j++) {
 		int64_t i = element_of(k, &m->from.window, j);
-		c->first[j + 1] = c->first[j] + terms_of(m, i, c->term + c->first[j]);
+		c->first[j + 1] = c->first[j] + terms_of(m, row0 + i, c->term + c->first[j]);
 		for (int side = 0; c->plane && side < 2; side++)
-			take_plane(&costs, side ? h->upper : h->lower, i, i, &c->plane[j].at[side], &c->plane[j].price[side]);
+			take_plane(&costs, side ? h->upper : h->lower, row0 + i, i, &c->plane[j].at[side], &c->plane[j].price[side]);
 	}
 	for (int64_t j = 0; c->others && j < c->count; j++) {
 		int64_t i = element_of(k, &m->from.window, j);
@@ -211,20 +221,26 @@ void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg
 	bool wide = m->from.wide;
 	int64_t rows = (int64_t)m->from.strips * BPG_LANES, lane = BPG_LANES * (int64_t)(wide ? sizeof(double) : sizeof(float));
 	int64_t target = bpg_columns_in(h->in[m->k], &m->to.window);
-	const double *radius = (const double *)buffer[0] + BPG_RADIUS * h->out->n;
+	const double *radius = (const double *)buffer[0] + BPG_RADIUS * h->out->n; /* of the one segment where planes are chosen */
 	const char *from = buffer[1 + h->nin];
 	char *to = buffer[3 + h->nin];
 	double *state = buffer[2 + h->nin];
 	struct columns c = { 0 };
 	void *dealt = NULL;
 
-	if (!columns_set(&c, a, buffer) || (c.others && !(dealt = malloc((size_t)((c.count + c.others) * lane))))) {
-		bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short for its planes", h->v->name, h->v->op);
-		goto out;
-	}
-	int64_t all = c.count + c.others;
 	memset(to, 0, (size_t)(m->to.strips * target * lane));
 	for (int q = 0; q < m->from.strips; q++) {
+		int64_t segment = bpg_segment_of(&m->from, q);
+		if (q == 0 || segment != bpg_segment_of(&m->from, q - 1)) {
+			bool ok = columns_set(&c, a, buffer, segment);
+			if (ok && c.others && !dealt)
+				ok = (dealt = malloc((size_t)((c.count + c.others) * lane))) != NULL;
+			if (!ok) {
+				bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short for its planes", h->v->name, h->v->op);
+				break;
+			}
+		}
+		int64_t all = c.count + c.others;
 		const void *x = from + q * c.count * lane;
 		void *y = to + q * target * lane;
 		double dear[BPG_LANES] = { 0 }, sum[BPG_LANES] = { 0 }; /* from zero: the size of p would enter every rounding */
@@ -250,9 +266,6 @@ void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg
 				slack[e] += dear[e] * (1 + 0x1p-12) + 8 * BPG_U64 * fabs(p[e]) + h->under;
 		}
 	}
-out:
 	free(dealt);
-	free(c.first);
-	free(c.plane);
-	free(c.term);
+	columns_free(&c);
 }

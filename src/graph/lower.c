@@ -160,6 +160,7 @@ enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Sparse planes live outside handles (their size is known only afterwards); the planes handle stands for them. */
 struct arg_sparse {
 	struct bpg_hop *hop;
+	int segments;
 	bool others;
 };
 
@@ -167,20 +168,23 @@ static void task_sparse_planes(struct bpg_rt *rt, void *const *buffer, const voi
 {
 	const struct arg_sparse *a = arg;
 	struct bpg_hop *h = a->hop;
-	const double **l = calloc((size_t)(2 * h->v->nin + 1), sizeof *l), **u = l + h->v->nin;
+	int operands = h->v->nin;
+	const double **l = calloc((size_t)(2 * a->segments * operands + 1), sizeof *l), **u = l + a->segments * operands;
 
-	for (int k = 0; l && k < h->nin; k++) {
-		l[h->operand[k]] = (const double *)buffer[k] + BPG_LOWER * h->in[k]->n;
-		u[h->operand[k]] = (const double *)buffer[k] + BPG_UPPER * h->in[k]->n;
-	}
-	if (!l || !bpg_sparse_planes(h->v, l, u, &h->lower, &h->upper) || (a->others && !bpg_sparse_others(h->v, l, u, h->lower, h->upper, h->other)))
+	for (int s = 0; l && s < a->segments; s++)
+		for (int k = 0; k < h->nin; k++) {
+			const double *bounds = bpg_segment_bounds(h->in[k], buffer[k], s);
+			l[s * operands + h->operand[k]] = bounds + BPG_LOWER * h->in[k]->n;
+			u[s * operands + h->operand[k]] = bounds + BPG_UPPER * h->in[k]->n;
+		}
+	if (!l || !bpg_sparse_planes(h->v, a->segments, l, u, &h->lower, &h->upper) || (a->others && !bpg_sparse_others(h->v, l, u, h->lower, h->upper, h->other)))
 		bpg_rt_fault(rt, BPG_ENOMEM, "node '%s' (%s): memory is short for its planes", h->v->name, h->v->op);
 	free(l);
 }
 
 static enum bpg_status lower_sparse_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
-	struct arg_sparse a = { &v->hop, m->options.iterations > 0 };
+	struct arg_sparse a = { &v->hop, m->segments, m->options.iterations > 0 };
 	struct bpg_tensor **t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *t);
 	enum bpg_access *mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
 	enum bpg_status st = BPG_OK;

@@ -48,7 +48,7 @@ struct bpg_bound_options {
 	int64_t wave;             /* tiles in flight; 0: default */
 	int owners;               /* --shards with placement rows; 1: single */
 	size_t memory;            /* limit in bytes, 0: none */
-	int segments;             /* regions bounded together, 0: 1; more only without sparse planes and without iterations */
+	int segments;             /* regions bounded together, 0: 1; more only without iterations */
 	struct bpg_group *group;  /* tasks are waited for in this group; null: all tasks are */
 	/* [segments * rows asked][inputs + 1] written for lower sides; null: not wanted. A row is at least
 	 * sum coef * (x - centre) + constant (the last one) for every x of its region; centres are those of bpg_lower_input. */

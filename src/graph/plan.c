@@ -72,11 +72,26 @@ static struct bpg_window whole(const struct bpg_columns *k)
 	return (struct bpg_window){ { 0, 0 }, { k->size[0], k->size[1] } };
 }
 
-/* Window of inputs that terms of the columns in `w` touch; with s->of those of all their rows. */
+/* By what terms of rows [row, end) touch of operand k. */
+static void widen_by_terms(const struct bpg_hop *h, int k, const struct bpg_sparse *s, int64_t row, int64_t end, struct bpg_window *r)
+{
+	const struct bpg_columns *in = h->in[k];
+
+	for (int64_t t = s->first[row]; t < s->first[end]; t++) {
+		if (s->operand[t] != h->operand[k])
+			continue;
+		int64_t at = bpg_columns_place(in, s->index[t]) / in->channels;
+		int32_t y = (int32_t)(at / in->size[1]), x = (int32_t)(at % in->size[1]);
+		widen(r, &(struct bpg_window){ { y, x }, { y + 1, x + 1 } });
+	}
+}
+
+/* Window of inputs that terms of the columns in `w` touch, in all segments; with s->of those of all their rows. */
 static struct bpg_window terms_window(const struct bpg_hop *h, int k, const struct bpg_sparse *s, const struct bpg_window *w)
 {
 	const struct bpg_columns *o = h->out, *in = h->in[k];
 	struct bpg_window r = { { 0, 0 }, { 0, 0 } };
+	int64_t segments = s->of ? 1 : s->rows / o->n;
 
 	if (!o->grid)
 		return whole(in);
@@ -84,14 +99,8 @@ static struct bpg_window terms_window(const struct bpg_hop *h, int k, const stru
 		for (int32_t x = w->lo[1]; x < w->up[1]; x++)
 			for (int32_t c = 0; c < o->channels; c++) {
 				int64_t i = bpg_columns_element(o, ((int64_t)y * o->size[1] + x) * o->channels + c);
-				int64_t end = s->first[s->of ? s->of[i + 1] : i + 1];
-				for (int64_t t = s->first[s->of ? s->of[i] : i]; t < end; t++) {
-					if (s->operand[t] != h->operand[k])
-						continue;
-					int64_t at = bpg_columns_place(in, s->index[t]) / in->channels;
-					int32_t iy = (int32_t)(at / in->size[1]), ix = (int32_t)(at % in->size[1]);
-					widen(&r, &(struct bpg_window){ { iy, ix }, { iy + 1, ix + 1 } });
-				}
+				for (int64_t g = 0; g < segments; g++, i += o->n)
+					widen_by_terms(h, k, s, s->of ? s->of[i] : i, s->of ? s->of[i + 1] : i + 1, &r);
 			}
 	return r;
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void bpg_sparse_free(struct bpg_sparse *s)
 {
@@ -62,18 +63,23 @@ static bool append(struct bpg_sparse *s, int64_t *room, const struct bpg_terms *
 	return true;
 }
 
-/* Most terms that meet in one input element. */
-static bool count_fan(struct bpg_sparse *s, const struct bpg_node *v)
+/* Most terms that meet in one input element, in any segment. */
+static bool count_fan(struct bpg_sparse *s, const struct bpg_node *v, int segments)
 {
+	int64_t rows = s->rows / segments;
+
 	for (int k = 0; k < v->nin; k++) {
 		if (v->in[k].value || v->in[k].absent)
 			continue;
 		int32_t *fan = bpg_calloc((size_t)v->in[k].n + 1, sizeof *fan);
 		if (!fan)
 			return false;
-		for (int64_t t = 0; t < s->nonzeros; t++)
-			if (s->operand[t] == k && ++fan[s->index[t]] > s->most_fan)
-				s->most_fan = fan[s->index[t]];
+		for (int g = 0; g < segments; g++) {
+			for (int64_t t = s->first[g * rows]; t < s->first[(g + 1) * rows]; t++)
+				if (s->operand[t] == k && ++fan[s->index[t]] > s->most_fan)
+					s->most_fan = fan[s->index[t]];
+			memset(fan, 0, (size_t)v->in[k].n * sizeof *fan);
+		}
 		free(fan);
 	}
 	return true;
@@ -94,15 +100,17 @@ struct bpg_sparse *bpg_sparse_linear(const struct bpg_node *v)
 		s->first[i + 1] = s->nonzeros;
 	}
 	bpg_terms_fini(&t);
-	if (ok && count_fan(s, v))
+	if (ok && count_fan(s, v, 1))
 		return s;
 	bpg_sparse_free(s);
 	return NULL;
 }
 
-bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const double *const *u, struct bpg_sparse **lower, struct bpg_sparse **upper)
+bool bpg_sparse_planes(const struct bpg_node *v, int segments, const double *const *l, const double *const *u, struct bpg_sparse **lower,
+                       struct bpg_sparse **upper)
 {
-	struct bpg_sparse *s[2] = { sparse_new(v->out.n), sparse_new(v->out.n) };
+	int64_t rows = segments * v->out.n;
+	struct bpg_sparse *s[2] = { sparse_new(rows), sparse_new(rows) };
 	struct bpg_terms t[2];
 	int64_t room[2] = { 0, 0 };
 	bool ok = s[0] && s[1];
@@ -110,11 +118,12 @@ bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const d
 	bpg_terms_init(&t[0]);
 	bpg_terms_init(&t[1]);
 	for (int b = 0; ok && b < 2; b++)
-		ok = (s[b]->bias = bpg_calloc((size_t)v->out.n + 1, sizeof *s[b]->bias)) != NULL;
-	for (int64_t i = 0; ok && i < v->out.n; i++) {
+		ok = (s[b]->bias = bpg_calloc((size_t)rows + 1, sizeof *s[b]->bias)) != NULL;
+	for (int64_t i = 0; ok && i < rows; i++) {
+		int64_t segment = i / v->out.n;
 		bpg_terms_reset(&t[0]);
 		bpg_terms_reset(&t[1]);
-		v->layer->planes(v, l, u, i, &t[0], &t[1]);
+		v->layer->planes(v, l + segment * v->nin, u + segment * v->nin, i % v->out.n, &t[0], &t[1]);
 		for (int b = 0; ok && b < 2; b++) {
 			ok = !t[b].failed && append(s[b], &room[b], &t[b]);
 			s[b]->bias[i] = t[b].bias;
@@ -122,7 +131,7 @@ bool bpg_sparse_planes(const struct bpg_node *v, const double *const *l, const d
 		}
 	}
 	for (int b = 0; b < 2; b++) {
-		ok = ok && count_fan(s[b], v);
+		ok = ok && count_fan(s[b], v, segments);
 		bpg_terms_fini(&t[b]);
 	}
 	if (!ok) {
@@ -183,7 +192,7 @@ static struct bpg_sparse *others_of(const struct bpg_node *v, const double *cons
 		s->of[i + 1] = s->rows;
 	}
 	bpg_terms_fini(&t);
-	if (ok && count_fan(s, v))
+	if (ok && count_fan(s, v, 1))
 		return s;
 	bpg_sparse_free(s);
 	return NULL;

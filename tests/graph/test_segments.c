@@ -21,6 +21,28 @@ static int dense_net(struct build *b)
 	return build_dense(b, build_join(b, "Add", x, y), 3, NULL, NULL);
 }
 
+/* Layers whose planes are sparse and differ from region to region. */
+static int product_net(struct build *b)
+{
+	int x = build_vector(b, 2 + build_below(b, 4)), width = 2 + build_below(b, 6);
+	int y = build_unary(b, "Relu", build_dense(b, x, width, NULL, NULL)), z = build_dense(b, x, width, NULL, NULL);
+	int p = build_join(b, (const char *const[]){ "Mul", "Mul", "Max", "Min" }[build_below(b, 4)], y, z);
+
+	if (build_below(b, 2))
+		p = build_unary(b, "Softmax", p);
+	return build_dense(b, build_unary(b, "Relu", build_dense(b, p, 4, NULL, NULL)), 2, NULL, NULL);
+}
+
+static int pooled_net(struct build *b)
+{
+	struct build_window w = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } }, pool = { { 3, 3 }, { 2, 2 }, { 1, 1, 1, 1 }, { 1, 1 } };
+	int x = build_input(b, 4, (int64_t[]){ 1, 1, 6, 6 });
+	int y = build_pool(b, "MaxPool", build_conv(b, x, 2, 1, &w, NULL, NULL), &pool, false);
+
+	y = build_unary(b, "Relu", build_conv(b, y, 2, 1, &w, NULL, NULL));
+	return build_dense(b, build_flatten(b, y), 2, NULL, NULL);
+}
+
 static int image_net(struct build *b)
 {
 	struct build_window w = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } }, half = { { 3, 3 }, { 2, 2 }, { 1, 1, 1, 1 }, { 1, 1 } };
@@ -49,7 +71,10 @@ static void close_to(double a, double b, uint64_t seed, const char *what)
 	REQUIRE(a == b || fabs(a - b) <= 2e-5 * (1 + fabs(a)), "seed %llu: %s: %.17g together, %.17g alone", (unsigned long long)seed, what, a, b);
 }
 
-static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed, bool image)
+static int (*const kind[])(struct build *) = { dense_net, image_net, product_net, pooled_net };
+enum { KINDS = sizeof kind / sizeof *kind };
+
+static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed, int which)
 {
 	double lo[SEGMENTS][MOST_INPUTS], up[SEGMENTS][MOST_INPUTS], *planes, lower[2 * SEGMENTS], upper[2 * SEGMENTS], x[MOST_INPUTS];
 	struct bpg_question_row row[2] = { { .n = 2, .index = (int64_t[]){ 0, 1 }, .coef = (double[]){ 1, -1 }, .offset = 0.25 },
@@ -61,7 +86,7 @@ static void try_net(struct bpg_ctx *ctx, struct bpg_rt *rt, uint64_t seed, bool 
 	struct build b;
 
 	build_start(&b, seed);
-	build_output(&b, image ? image_net(&b) : dense_net(&b));
+	build_output(&b, kind[which](&b));
 	REQUIRE(!build_net(&b, ctx, &net), "seed %llu: %s", (unsigned long long)seed, bpg_ctx_message(ctx));
 	int64_t n = net->in_count;
 	for (int s = 0; s < SEGMENTS; s++) {
@@ -129,7 +154,7 @@ int main(void)
 	TCase *t = tcase_create("together");
 
 	tcase_set_timeout(t, 300);
-	tcase_add_loop_test(t, test_together, 0, 2);
+	tcase_add_loop_test(t, test_together, 0, KINDS);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
