@@ -10,7 +10,7 @@
 #include "graph/crown.h"
 
 enum {
-	BATCH = 64,               /* domains that share tasks, at most */
+	BATCH = 1024,             /* domains that share tasks, at most */
 	BATCH_ELEMENTS = 1 << 18, /* and their bounded elements, in all */
 	MOST_INPUTS = 64,         /* that move */
 	CLIPS = 2,                /* rounds over the rows of a disjunct */
