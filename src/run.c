@@ -8,6 +8,7 @@
 #include <bpgraph/bpgraph.h>
 
 #include "bab/decide.h"
+#include "bab/fingerprint.h"
 #include "bab/questions.h"
 #include "base/options.h"
 #include "graph/crown.h"
@@ -255,8 +256,11 @@ static enum bpg_status decide(struct run *x)
 		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO || x->o->method == BPG_METHOD_BETA,
 		                .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
 		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
-		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r };
+		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r,
+		                .checkpoint = x->o->checkpoint, .checkpoint_every = x->o->checkpoint_every, .resume = x->o->resume, .interrupt = x->o->cancel };
 
+	if (d.checkpoint || d.resume)
+		BPG_TRY(bpg_fingerprint(x->ctx, x->net, d.spec, x->o, &d.fingerprint));
 	return bpg_decide(&d);
 }
 
@@ -351,6 +355,8 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	if (!x.r->predicted_bytes)
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
+	if (!q->spec && (x.o->checkpoint || x.o->resume))
+		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--%s: only a search for a verdict is saved; give a property", x.o->checkpoint ? "checkpoint" : "resume"), out);
 	set_bound_options(&x);
 	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : x.o->method == BPG_METHOD_BETA ? "beta-crown" : "crown";
 	x.r->placement = x.o->placement == BPG_PLACEMENT_ROWS || (x.o->placement == BPG_PLACEMENT_AUTO && x.o->shards > 1) ? "rows" : "single";

@@ -57,7 +57,7 @@ static bool clip(const struct bpg_disjunct *d, int64_t n, const double *plane, c
 	return true;
 }
 
-/* Leaves the disjuncts that are open and the hull of where they are; false: none is. */
+/* Of d, a copy, leaves the disjuncts that are open and the hull of where they are; false: none is. */
 static bool shrink(const struct bpg_search_pool *p, struct bpg_domain *d, const struct bounds *b, double *scratch, int *first)
 {
 	int64_t n = d->n;
@@ -225,8 +225,22 @@ static enum bpg_status bound_domains(struct bpg_driver *v, struct bpg_domain *co
 	return st;
 }
 
-/* Bounds a batch and decides on each domain; the children of those that stay open are in child[0..*children). Domains are
- * freed. */
+/* A copy in the arena of the batch, of what may shrink. */
+static bool copy(struct bpg_driver *v, const struct bpg_domain *d, struct bpg_domain *to)
+{
+	*to = *d;
+	to->lo = bpg_arena_alloc(v->arena, (size_t)(2 * d->n) + 1, sizeof *to->lo);
+	to->open = bpg_arena_alloc(v->arena, (size_t)d->opens + 1, sizeof *to->open);
+	if (!to->lo || !to->open)
+		return false;
+	to->up = to->lo + d->n;
+	memcpy(to->lo, d->lo, (size_t)d->n * sizeof *to->lo);
+	memcpy(to->up, d->up, (size_t)d->n * sizeof *to->up);
+	memcpy(to->open, d->open, (size_t)d->opens * sizeof *to->open);
+	return true;
+}
+
+/* Bounds a batch and decides on each domain; the children of those that stay open are in child[0..*children). */
 static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children)
 {
 	struct bpg_search_pool *p = v->p;
@@ -246,24 +260,25 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	for (int i = 0; !st && i < count; i++) {
 		int *first = bpg_arena_alloc(v->arena, (size_t)(2 * d[i]->opens) + 1, sizeof *first), *left = first ? first + d[i]->opens : NULL;
 		struct bounds b = { lower + i * rows, plane + i * rows * (n + 1), centre + i * n, first };
+		struct bpg_domain part;
 
-		if (!first)
+		if (!first || !copy(v, d[i], &part))
 			return bpg_nomem(v->ctx, "a batch of domains");
 		for (int k = 0; k < d[i]->opens; k++)
 			first[k] = at[d[i]->open[k]];
-		if (!shrink(p, d[i], &b, scratch, left)) {
-			bpg_pool_closed(p, d[i]);
+		if (!shrink(p, &part, &b, scratch, left)) {
+			bpg_pool_closed(v, d[i]);
 			continue;
 		}
-		if (bpg_pool_may_try(v) && try_corner(v, d[i], &b, left))
+		if (bpg_pool_may_try(v) && try_corner(v, &part, &b, left))
 			break;
-		int64_t cut = choose(p, d[i], &b, left);
+		int64_t cut = choose(p, &part, &b, left);
 		if (cut < 0) {
-			bpg_pool_stuck(p, d[i]);
+			bpg_pool_stuck(v, &part);
 			continue;
 		}
 		for (int s = 0; s < 2; s++) {
-			struct bpg_domain *c = half(d[i], cut, s);
+			struct bpg_domain *c = half(&part, cut, s);
 			if (!c)
 				return bpg_nomem(v->ctx, "a domain");
 			child[(*children)++] = c;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bab/attack.h"
+#include "bab/checkpoint.h"
 #include "bab/questions.h"
 #include "bab/search.h"
 #include "graph/crown.h"
@@ -79,11 +80,19 @@ static void sat(struct bpg_decide *x, const struct bpg_witness *w)
 	x->result->witness_out = w->y;
 }
 
+/* A decision that is saved and gone on with. */
+struct saved {
+	struct bpg_saver *saver;
+	struct bpg_position at;
+	struct bpg_resume from;
+};
+
 /* What bounds of the whole box leave open is searched part by part. */
-static enum bpg_status search_group(struct bpg_decide *x, struct bpg_model *root, const int32_t *open, int *opens)
+static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, struct bpg_model *root, const int32_t *open, int *opens)
 {
 	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .branching = x->branching, .batch = x->batch, .synchronous = x->synchronous,
-		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains };
+		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains,
+		                .saver = saved->saver, .resume = saved->from.search };
 	enum bpg_search_end end;
 	double start = bpg_now();
 	enum bpg_status st = bpg_search_box(x->ctx, &s, root, open, *opens, x->result->arena, &end);
@@ -101,7 +110,7 @@ static enum bpg_status search_group(struct bpg_decide *x, struct bpg_model *root
 }
 
 /* Plain bounds first; where they leave the question open and optimised ones may be had, those; then the search. */
-static enum bpg_status decide_group(struct bpg_decide *x, int64_t first, int64_t last, double *lower, double *upper, bool *all)
+static enum bpg_status decide_group(struct bpg_decide *x, struct saved *saved, int64_t first, int64_t last, double *lower, double *upper, bool *all)
 {
 	int asked = x->bound.iterations, opens;
 	int32_t *open = bpg_calloc((size_t)(last - first) + 1, sizeof *open);
@@ -121,21 +130,107 @@ static enum bpg_status decide_group(struct bpg_decide *x, int64_t first, int64_t
 	}
 	x->bound.iterations = asked;
 	if (!st && opens && x->search && rows)
-		st = search_group(x, model, open, &opens);
+		st = search_group(x, saved, model, open, &opens);
 	*all = *all && !opens;
 	bpg_model_free(model);
 	free(open);
 	return st;
 }
 
+static void drop_search(struct saved *s)
+{
+	bpg_saver_search(s->saver, NULL);
+	bpg_snapshot_free(s->from.search);
+	s->from.search = NULL;
+}
+
+/* Boxes from the first that is not settled. */
+static enum bpg_status decide_from(struct bpg_decide *x, struct saved *saved, double *lower, double *upper)
+{
+	struct bpg_position *at = &saved->at;
+
+	for (int64_t j; at->first < x->spec->disjuncts; at->first = j) {
+		const struct bpg_box *box = x->spec->disjunct[at->first].box;
+		bool all = at->all;
+		int64_t rows = 0;
+		for (j = at->first; j < x->spec->disjuncts && x->spec->disjunct[j].box == box; j++)
+			rows += x->spec->disjunct[j].rows;
+		enum bpg_status st = decide_group(x, saved, at->first, j, lower + at->rows, upper + at->rows, &all);
+		if (!st || x->result->verdict == BPG_VERDICT_SAT)
+			drop_search(saved); /* of the first box only */
+		BPG_TRY(st);
+		if (x->result->verdict == BPG_VERDICT_SAT)
+			return BPG_OK;
+		at->all = all;
+		at->rows += rows;
+		at->domains = x->result->domains;
+		bpg_saver_position(saved->saver, &(struct bpg_position){ j, at->attacked, at->unsure, all, at->domains, at->rows, lower, upper });
+	}
+	return BPG_OK;
+}
+
+/* Goes on from a checkpoint, or from the start; and saves. */
+static enum bpg_status begin(struct bpg_decide *x, struct saved *s, double *lower, double *upper)
+{
+	struct bpg_result *r = x->result;
+
+	s->at = (struct bpg_position){ .all = true, .lower = lower, .upper = upper };
+	if (x->resume) {
+		BPG_TRY(bpg_resume_read(x->ctx, x->resume, x->fingerprint, r->rows, lower, upper, &s->from));
+		s->at = (struct bpg_position){ s->from.first, s->from.attacked, s->from.unsure, s->from.all, s->from.domains, s->from.rows, lower, upper };
+		r->domains = s->at.domains;
+	}
+	if (!x->checkpoint)
+		return BPG_OK;
+	const struct bpg_saver_options o = { x->checkpoint, x->checkpoint_every, x->fingerprint, x->interrupt };
+	return bpg_saver_start(x->ctx, &o, &s->at, s->from.search, &s->saver);
+}
+
+static enum bpg_status decide(struct bpg_decide *x, struct saved *s, double *lower, double *upper)
+{
+	struct bpg_result *r = x->result;
+	struct bpg_witness w = { .unsure = s->at.unsure };
+	double start = bpg_now(), attacked;
+	enum bpg_status st = BPG_OK;
+
+	if (x->attack && x->spec->disjuncts && !s->at.attacked)
+		st = bpg_attack(x->ctx, x->net, x->spec, x->rt, x->seed, r->arena, &w);
+	r->seconds.search = attacked = bpg_now() - start;
+	if (!st && w.found) {
+		sat(x, &w);
+		return BPG_OK;
+	}
+	start = bpg_now();
+	if (!st) {
+		s->at.attacked = true;
+		s->at.unsure = w.unsure;
+		bpg_saver_position(s->saver, &s->at);
+		st = decide_from(x, s, lower, upper);
+	}
+	r->seconds.bound = bpg_now() - start - (r->seconds.search - attacked);
+	if (st == BPG_ECANCELLED) {
+		r->verdict = BPG_VERDICT_TIMEOUT;
+		bpg_saver_last(s->saver);
+		return BPG_OK;
+	}
+	if (st)
+		return st;
+	if (r->verdict == BPG_VERDICT_SAT)
+		return BPG_OK;
+	if (s->at.all && x->bound.slack)
+		r->verdict = BPG_VERDICT_UNSAT;
+	else if (s->at.all)
+		r->note = "--sound=off proves nothing: the bounds would refute the property, rounding is not counted";
+	else if (w.unsure)
+		r->note = "a point was found where only the float32 replay or only exact arithmetic violates the property";
+	return BPG_OK;
+}
+
 enum bpg_status bpg_decide(struct bpg_decide *x)
 {
 	struct bpg_result *r = x->result;
-	struct bpg_witness w = { .found = false };
-	double *lower, *upper, start = bpg_now(), attacked;
-	enum bpg_status st = BPG_OK;
-	bool all = true;
-	int64_t at = 0;
+	struct saved saved = { 0 };
+	double *lower, *upper;
 
 	r->verdict = BPG_VERDICT_UNKNOWN;
 	x->bound.sides = 1;
@@ -150,36 +245,11 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 		lower[i] = -INFINITY, upper[i] = INFINITY;
 	r->lower = lower;
 	r->upper = upper;
-	if (x->attack && x->spec->disjuncts)
-		st = bpg_attack(x->ctx, x->net, x->spec, x->rt, x->seed, r->arena, &w);
-	r->seconds.search = attacked = bpg_now() - start;
-	if (!st && w.found) {
-		sat(x, &w);
-		return BPG_OK;
-	}
-	start = bpg_now();
-	for (int64_t i = 0, j; !st && i < x->spec->disjuncts && r->verdict != BPG_VERDICT_SAT; i = j) {
-		const struct bpg_box *box = x->spec->disjunct[i].box;
-		int64_t rows = 0;
-		for (j = i; j < x->spec->disjuncts && x->spec->disjunct[j].box == box; j++)
-			rows += x->spec->disjunct[j].rows;
-		st = decide_group(x, i, j, lower + at, upper + at, &all);
-		at += rows;
-	}
-	r->seconds.bound = bpg_now() - start - (r->seconds.search - attacked);
-	if (st == BPG_ECANCELLED) {
-		r->verdict = BPG_VERDICT_TIMEOUT;
-		return BPG_OK;
-	}
-	if (st)
-		return st;
-	if (r->verdict == BPG_VERDICT_SAT)
-		return BPG_OK;
-	if (all && x->bound.slack)
-		r->verdict = BPG_VERDICT_UNSAT;
-	else if (all)
-		r->note = "--sound=off proves nothing: the bounds would refute the property, rounding is not counted";
-	else if (w.unsure)
-		r->note = "a point was found where only the float32 replay or only exact arithmetic violates the property";
-	return BPG_OK;
+	enum bpg_status st = begin(x, &saved, lower, upper);
+	if (!st)
+		st = decide(x, &saved, lower, upper);
+	enum bpg_status written = bpg_saver_stop(x->ctx, saved.saver);
+	bpg_snapshot_free(saved.from.search);
+	/* An answer is an answer; that nothing was saved matters where there is none. */
+	return st ? st : r->verdict == BPG_VERDICT_UNKNOWN || r->verdict == BPG_VERDICT_TIMEOUT ? written : BPG_OK;
 }

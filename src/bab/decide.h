@@ -21,6 +21,11 @@ struct bpg_decide {
 	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *search_progress_arg;
 	uint64_t seed;
+	/* The decision is saved there, as often as said, and gone on with from there; null: not. With the fingerprint of the question. */
+	const char *checkpoint, *resume;
+	double checkpoint_every;
+	uint64_t fingerprint;
+	const volatile int *interrupt; /* not zero: the run ends by an interrupt; null: never */
 	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */

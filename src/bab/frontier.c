@@ -1,7 +1,28 @@
-/* frontier.c - a binary heap. */
+/* frontier.c - domains, and a binary heap of them. */
 #include "bab/frontier.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- domains ---- */
+
+struct bpg_params *bpg_params_new(int64_t rows, int64_t each)
+{
+	struct bpg_params *p = malloc(sizeof *p + (size_t)(rows * each) * sizeof *p->v);
+
+	if (!p)
+		return NULL;
+	atomic_init(&p->holders, 1);
+	p->rows = rows;
+	p->each = each;
+	return p;
+}
+
+void bpg_params_drop(struct bpg_params *p)
+{
+	if (p && atomic_fetch_sub(&p->holders, 1) == 1)
+		free(p);
+}
 
 struct bpg_domain *bpg_domain_box(int64_t n, int opens)
 {
@@ -10,6 +31,7 @@ struct bpg_domain *bpg_domain_box(int64_t n, int opens)
 
 	if (!d)
 		return NULL;
+	atomic_init(&d->holders, 1);
 	d->bytes = bytes;
 	d->n = n;
 	d->opens = opens;
@@ -21,30 +43,143 @@ struct bpg_domain *bpg_domain_box(int64_t n, int opens)
 
 struct bpg_domain *bpg_domain_splits(int32_t disjunct, int splits, int rows)
 {
-	size_t bytes = sizeof(struct bpg_domain) + (size_t)splits * sizeof(struct bpg_split)
-	               + (size_t)rows * (sizeof(double) + sizeof(float *)) + sizeof(int32_t);
+	size_t bytes = sizeof(struct bpg_domain) + (size_t)splits * sizeof(struct bpg_split) + (size_t)rows * sizeof(double) + sizeof(int32_t);
 	struct bpg_domain *d = bpg_calloc(1, bytes);
 
 	if (!d)
 		return NULL;
+	atomic_init(&d->holders, 1);
 	d->bytes = bytes;
 	d->splits = splits;
 	d->rows = rows;
 	d->opens = 1;
 	d->split = (struct bpg_split *)(d + 1);
 	d->known = (double *)(d->split + splits);
-	d->params = (float **)(d->known + rows);
-	d->open = (int32_t *)(d->params + rows);
+	d->open = (int32_t *)(d->known + rows);
 	d->open[0] = disjunct;
 	return d;
 }
 
-void bpg_domain_free(struct bpg_domain *d)
+void bpg_domain_give(struct bpg_domain *d, struct bpg_params *params)
 {
-	for (int r = 0; d && r < d->rows; r++)
-		free(d->params[r]);
+	atomic_fetch_add(&params->holders, 1);
+	d->params = params;
+	/* Two children have them as a rule. */
+	d->bytes += (sizeof *params + (size_t)(params->rows * params->each) * sizeof *params->v) / 2;
+}
+
+void bpg_domain_hold(struct bpg_domain *d)
+{
+	atomic_fetch_add(&d->holders, 1);
+}
+
+void bpg_domain_drop(struct bpg_domain *d)
+{
+	if (!d || atomic_fetch_sub(&d->holders, 1) != 1)
+		return;
+	bpg_params_drop(d->params);
 	free(d);
 }
+
+/* ---- in a file ---- */
+
+enum { NO_PARAMS, OWN_PARAMS, SAME_PARAMS };
+
+/* A domain, without what has a size of its own. */
+struct head {
+	double bound, share;
+	int64_t number, n, each;
+	int32_t depth, opens, splits, held, rows, params;
+};
+
+struct split_record {
+	int64_t node, element, side;
+	double point;
+};
+
+void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const struct bpg_domain *before)
+{
+	const struct head h = { .bound = d->bound, .share = d->share, .number = d->number, .n = d->n, .each = d->params ? d->params->each : 0,
+		                .depth = d->depth, .opens = d->opens, .splits = d->splits, .held = d->held, .rows = d->rows,
+		                .params = !d->params ? NO_PARAMS : before && before->params == d->params ? SAME_PARAMS : OWN_PARAMS };
+
+	bpg_put(to, &h, sizeof h);
+	bpg_put(to, d->open, (size_t)d->opens * sizeof *d->open);
+	bpg_put(to, d->lo, (size_t)d->n * sizeof *d->lo);
+	bpg_put(to, d->up, (size_t)d->n * sizeof *d->up);
+	for (int i = 0; i < d->splits; i++) {
+		const struct bpg_split *s = &d->split[i];
+		bpg_put(to, &(struct split_record){ s->node, s->element, s->side, s->point }, sizeof(struct split_record));
+	}
+	bpg_put(to, d->known, (size_t)d->rows * sizeof *d->known);
+	if (h.params == OWN_PARAMS)
+		bpg_put(to, d->params->v, (size_t)(d->params->rows * d->params->each) * sizeof *d->params->v);
+}
+
+/* Sizes that the rest of the file may hold. */
+static bool plausible(struct bpg_source *from, const struct head *h)
+{
+	if (h->opens < 1 || h->n < 0 || h->splits < 0 || h->rows < 0 || h->each < 0 || h->held < 0 || h->held > h->splits || h->depth < 0 || (h->n && h->splits)
+	    || (!h->n && h->opens != 1))
+		from->bad = true;
+	return bpg_get_room(from, h->opens, sizeof(int32_t)) && bpg_get_room(from, h->n, 2 * sizeof(double))
+	       && bpg_get_room(from, h->splits, sizeof(struct split_record)) && bpg_get_room(from, h->rows, sizeof(double))
+	       && (h->params != OWN_PARAMS || (bpg_get_room(from, h->each, sizeof(float)) && bpg_get_room(from, h->rows * h->each, sizeof(float))));
+}
+
+static bool read_params(struct bpg_source *from, const struct head *h, struct bpg_domain *d, const struct bpg_domain *before)
+{
+	if (h->params == NO_PARAMS)
+		return true;
+	if (h->params == SAME_PARAMS) {
+		if (!before || !before->params || before->params->rows != h->rows || before->params->each != h->each)
+			from->bad = true;
+		else
+			bpg_domain_give(d, before->params);
+		return !from->bad;
+	}
+	struct bpg_params *p = bpg_params_new(h->rows, h->each);
+	if (!p)
+		return false;
+	bpg_get(from, p->v, (size_t)(h->rows * h->each) * sizeof *p->v);
+	bpg_domain_give(d, p);
+	bpg_params_drop(p);
+	return true;
+}
+
+struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_domain *before)
+{
+	struct bpg_domain *d;
+	struct head h;
+
+	if (!bpg_get(from, &h, sizeof h) || !plausible(from, &h))
+		return NULL;
+	d = h.n ? bpg_domain_box(h.n, h.opens) : bpg_domain_splits(0, h.splits, h.rows);
+	if (!d)
+		return NULL;
+	d->bound = h.bound;
+	d->share = h.share;
+	d->number = h.number;
+	d->depth = h.depth;
+	d->held = h.held;
+	bpg_get(from, d->open, (size_t)d->opens * sizeof *d->open);
+	bpg_get(from, d->lo, (size_t)d->n * sizeof *d->lo);
+	bpg_get(from, d->up, (size_t)d->n * sizeof *d->up);
+	for (int i = 0; i < d->splits; i++) {
+		struct split_record s;
+		bpg_get(from, &s, sizeof s);
+		from->bad |= s.node < 0 || s.node > INT32_MAX || (s.side != 1 && s.side != -1) || s.point != s.point;
+		d->split[i] = (struct bpg_split){ (int)s.node, s.element, s.point, (int)s.side };
+	}
+	bpg_get(from, d->known, (size_t)d->rows * sizeof *d->known);
+	if (!read_params(from, &h, d, before) || from->bad) {
+		bpg_domain_drop(d);
+		return NULL;
+	}
+	return d;
+}
+
+/* ---- the heap ---- */
 
 static bool before(const struct bpg_domain *a, const struct bpg_domain *b)
 {
@@ -89,7 +224,7 @@ struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f)
 void bpg_frontier_fini(struct bpg_frontier *f)
 {
 	for (int64_t i = 0; i < f->count; i++)
-		bpg_domain_free(f->heap[i]);
+		bpg_domain_drop(f->heap[i]);
 	free(f->heap);
 	*f = (struct bpg_frontier){ 0 };
 }

@@ -2,12 +2,26 @@
 #ifndef BPG_FRONTIER_H
 #define BPG_FRONTIER_H
 
+#include <stdatomic.h>
+
+#include "bab/record.h"
 #include "base/base.h"
 #include "graph/domains.h"
 
+/* Parameters that a domain leaves to both its children: [rows][each]. */
+struct bpg_params {
+	atomic_int holders;
+	int64_t rows, each;
+	float v[];
+};
+/* Held once. Null when memory is short. */
+struct bpg_params *bpg_params_new(int64_t rows, int64_t each);
+void bpg_params_drop(struct bpg_params *p);
+
 /* A part of the input box on which some disjuncts are open: a smaller box, or the whole one less what splits of neurons cut off.
- * One piece of memory, but for the parameters. */
+ * One piece of memory, but for the parameters. It does not change once it waits in a frontier; who still reads it when it has left, holds it. */
 struct bpg_domain {
+	atomic_int holders;
 	double bound;             /* least, over open disjuncts, of the best lower bound that the parent had */
 	double share;             /* of the search: half of the parent's */
 	int64_t number;           /* in the order of their making: breaks ties */
@@ -22,13 +36,21 @@ struct bpg_domain {
 	int splits, held, rows;   /* held: splits that the parent had; rows of its disjunct */
 	struct bpg_split *split;
 	double *known;            /* [rows] the parent's bounds */
-	float **params;           /* [rows] the parent's parameters, a piece of memory each */
+	struct bpg_params *params; /* the parent's; null: as the layers start */
 };
 
-/* A box of n inputs; splits for one disjunct. Null when memory is short. */
+/* A box of n inputs; splits for one disjunct. Held once. Null when memory is short. */
 struct bpg_domain *bpg_domain_box(int64_t n, int opens);
 struct bpg_domain *bpg_domain_splits(int32_t disjunct, int splits, int rows);
-void bpg_domain_free(struct bpg_domain *d);
+/* The domain takes a holding of its own. */
+void bpg_domain_give(struct bpg_domain *d, struct bpg_params *params);
+void bpg_domain_hold(struct bpg_domain *d);
+void bpg_domain_drop(struct bpg_domain *d);
+
+/* A domain in a file. `before`: the one that was written before it, which may have the same parameters; null: none. Null when the
+ * source is bad or memory is short. */
+void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const struct bpg_domain *before);
+struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_domain *before);
 
 struct bpg_frontier {
 	struct bpg_domain **heap;

@@ -21,10 +21,20 @@ bool bpg_neurons_suit(const struct bpg_model *m)
 	return false;
 }
 
-/* The child of a domain on one side of a split; parameters go to both. */
-static struct bpg_domain *child_of(const struct bpg_domain *d, const struct bpg_domain_out *out, const struct bpg_disjunct *q, int side)
+/* What the children of a domain have in common: its parameters. */
+static struct bpg_params *params_of(const struct bpg_domain_out *out, int64_t rows)
 {
-	struct bpg_domain *c = bpg_domain_splits(d->open[0], d->splits + 1, (int)bpg_questions(q));
+	struct bpg_params *p = bpg_params_new(rows, (int64_t)(out->params_bytes / sizeof *p->v));
+
+	for (int64_t r = 0; p && r < rows; r++)
+		memcpy(p->v + r * p->each, out->params[r], out->params_bytes);
+	return p;
+}
+
+/* The child of a domain on one side of a split. */
+static struct bpg_domain *child_of(const struct bpg_domain *d, const struct bpg_domain_out *out, struct bpg_params *params, int side)
+{
+	struct bpg_domain *c = bpg_domain_splits(d->open[0], d->splits + 1, d->rows);
 	const struct bpg_branch *b = &out->branch[0];
 
 	if (!c)
@@ -39,14 +49,8 @@ static struct bpg_domain *child_of(const struct bpg_domain *d, const struct bpg_
 	for (int r = 0; r < c->rows; r++) {
 		c->known[r] = out->lower[r];
 		c->bound = fmax(c->bound, out->lower[r]);
-		c->params[r] = malloc(out->params_bytes ? out->params_bytes : 1);
-		if (!c->params[r]) {
-			bpg_domain_free(c);
-			return NULL;
-		}
-		memcpy(c->params[r], out->params[r], out->params_bytes);
 	}
-	c->bytes += (size_t)c->rows * out->params_bytes;
+	bpg_domain_give(c, params);
 	return c;
 }
 
@@ -63,12 +67,13 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 		const struct bpg_disjunct *q = &p->x->spec->disjunct[d[i]->open[0]];
 		struct bpg_question_row *row = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *row);
 		const struct bpg_question_row **at = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *at);
-		if (!row || !at || !bpg_questions_ask(v->arena, q, row))
+		const float **params = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *params);
+		if (!row || !at || !params || !bpg_questions_ask(v->arena, q, row))
 			return bpg_nomem(v->ctx, "a batch of domains");
 		for (int r = 0; r < d[i]->rows; r++)
-			at[r] = &row[r];
+			at[r] = &row[r], params[r] = d[i]->params ? d[i]->params->v + r * d[i]->params->each : NULL;
 		in[i] = (struct bpg_domain_in){ .splits = d[i]->splits, .split = d[i]->split, .rows = d[i]->rows, .row = at, .any = true,
-			                        .params = d[i]->depth ? (const float *const *)d[i]->params : NULL, .held = d[i]->held,
+			                        .params = d[i]->params ? params : NULL, .held = d[i]->held,
 			                        .known = d[i]->depth ? d[i]->known : NULL };
 	}
 	BPG_TRY(bpg_domains_submit(v->ctx, p->root, in, count, &o, batch));
@@ -104,22 +109,24 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 		const struct bpg_disjunct *q = &p->x->spec->disjunct[d[i]->open[0]];
 
 		if (out[i].empty || bpg_questions_refute(q, out[i].lower)) {
-			bpg_pool_closed(p, d[i]);
+			bpg_pool_closed(v, d[i]);
 			continue;
 		}
 		if (bpg_pool_may_try(v) && try_point(v, &out[i]))
 			break;
 		if (!out[i].branches) {
-			bpg_pool_stuck(p, d[i]);
+			bpg_pool_stuck(v, d[i]);
 			continue;
 		}
+		struct bpg_params *params = params_of(&out[i], d[i]->rows);
 		for (int side = -1; side <= 1 && !st; side += 2) {
-			struct bpg_domain *c = child_of(d[i], &out[i], q, side);
+			struct bpg_domain *c = params ? child_of(d[i], &out[i], params, side) : NULL;
 			if (c)
 				child[(*children)++] = c;
 			else
 				st = bpg_nomem(v->ctx, "a domain");
 		}
+		bpg_params_drop(params);
 	}
 	bpg_batch_free(batch);
 	return st;
@@ -151,7 +158,7 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 		st = bpg_pool_begin(ctx, p, d, opens);
 	else
 		for (int i = 0; d && i < opens; i++)
-			bpg_domain_free(d[i]);
+			bpg_domain_drop(d[i]);
 	free(d);
 	return st;
 }

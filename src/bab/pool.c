@@ -35,7 +35,7 @@ bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
 	v->tried += bpg_now() - start;
 	if (answer <= 0)
 		return false;
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(p->lock);
 	if (!p->x->witness.found) {
 		memcpy(p->x->witness.x, x, (size_t)net->in_count * sizeof *x);
 		memcpy(p->x->witness.y, y, (size_t)net->out_count * sizeof *y);
@@ -43,94 +43,108 @@ bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
 	}
 	p->stop = true;
 	pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(p->lock);
 	return true;
 }
 
-void bpg_pool_closed(struct bpg_search_pool *p, const struct bpg_domain *d)
+void bpg_pool_closed(struct bpg_driver *v, const struct bpg_domain *d)
 {
-	pthread_mutex_lock(&p->lock);
-	p->closed += d->share;
-	pthread_mutex_unlock(&p->lock);
+	v->closed += d->share;
 }
 
-void bpg_pool_stuck(struct bpg_search_pool *p, const struct bpg_domain *d)
+void bpg_pool_stuck(struct bpg_driver *v, const struct bpg_domain *d)
 {
-	pthread_mutex_lock(&p->lock);
-	p->stuck = true;
-	p->left = fmin(p->left, d->bound);
-	pthread_mutex_unlock(&p->lock);
+	v->stuck = true;
+	v->left = fmin(v->left, d->bound);
 }
 
 void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks)
 {
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(p->lock);
 	p->x->tasks += tasks;
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(p->lock);
 }
 
 /* The next domains; 0: nothing more is to be done. */
-static int take(struct bpg_search_pool *p, struct bpg_domain **d)
+static int take(struct bpg_driver *v)
 {
-	int count = 0;
+	struct bpg_search_pool *p = v->p;
 
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(p->lock);
 	while (!p->stop && !p->frontier.count && p->busy)
-		pthread_cond_wait(&p->changed, &p->lock);
+		pthread_cond_wait(&p->changed, p->lock);
 	if (p->until > 0 && bpg_now() >= p->until)
 		p->stop = true;
 	/* While there are few, every driver takes its share. */
 	int most = (int)BPG_MIN((int64_t)p->batch, p->x->synchronous ? p->frontier.count : (p->frontier.count + DRIVERS - 1) / DRIVERS);
-	while (!p->stop && count < most)
-		d[count++] = bpg_frontier_pop(&p->frontier);
-	p->busy += count > 0;
-	pthread_mutex_unlock(&p->lock);
-	return count;
+	v->closed = 0;
+	v->left = INFINITY;
+	v->stuck = false;
+	while (!p->stop && v->count < most)
+		v->taken[v->count++] = bpg_frontier_pop(&p->frontier);
+	p->busy += v->count > 0;
+	pthread_mutex_unlock(p->lock);
+	return v->count;
 }
 
-static void give(struct bpg_driver *v, enum bpg_status st, struct bpg_domain **d, int count, struct bpg_domain **child, int children)
+static void push(struct bpg_search_pool *p, struct bpg_domain *d)
+{
+	if (bpg_frontier_push(&p->frontier, d))
+		return;
+	fail(p, BPG_ENOMEM, "memory is short for the domains of the search");
+	p->lost = true;
+	bpg_domain_drop(d);
+}
+
+/* The batch, done: its children wait. */
+static void give(struct bpg_driver *v, struct bpg_domain **child, int children)
 {
 	struct bpg_search_pool *p = v->p;
 
-	pthread_mutex_lock(&p->lock);
-	if (st)
-		fail(p, st, bpg_ctx_message(v->ctx));
-	for (int i = 0; i < count; i++) {
-		p->x->depth = BPG_MAX(p->x->depth, d[i]->depth);
-		if (st)
-			p->left = fmin(p->left, d[i]->bound);
-		bpg_domain_free(d[i]);
-	}
+	for (int i = 0; i < v->count; i++)
+		p->x->depth = BPG_MAX(p->x->depth, v->taken[i]->depth);
 	for (int i = 0; i < children; i++) {
 		child[i]->number = p->made++;
-		if (!bpg_frontier_push(&p->frontier, child[i])) {
-			fail(p, BPG_ENOMEM, "memory is short for the domains of the search");
-			bpg_domain_free(child[i]);
-		}
+		push(p, child[i]);
 	}
-	p->x->domains += count;
-	p->busy--;
+	p->x->domains += v->count;
+	p->closed += v->closed;
+	p->left = fmin(p->left, v->left);
+	p->stuck |= v->stuck;
+}
+
+/* A batch that failed, or was left when a witness was found: as if it had not been taken. */
+static void give_back(struct bpg_driver *v, enum bpg_status st, struct bpg_domain **child, int children)
+{
+	struct bpg_search_pool *p = v->p;
+
+	if (st)
+		fail(p, st, bpg_ctx_message(v->ctx));
+	else
+		p->x->domains += v->count;
+	for (int i = 0; i < v->count; i++) {
+		bpg_domain_hold(v->taken[i]);
+		push(p, v->taken[i]);
+	}
+	for (int i = 0; i < children; i++)
+		bpg_domain_drop(child[i]);
+}
+
+static void tell(const struct bpg_search_pool *p)
+{
 	if (p->x->progress)
 		p->x->progress(p->x->progress_arg, p->x->domains, p->frontier.count, p->frontier.count ? p->frontier.heap[0]->bound : INFINITY, p->x->depth,
 		               p->frontier.bytes);
-	pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
 }
 
 static void *drive(void *arg)
 {
 	struct bpg_driver *v = arg;
-	struct bpg_domain **d = bpg_calloc((size_t)(3 * v->p->batch), sizeof *d), **child = d + v->p->batch;
-	int count;
+	struct bpg_search_pool *p = v->p;
+	struct bpg_domain **child = v->taken + p->batch;
 
-	if (!d) {
-		pthread_mutex_lock(&v->p->lock);
-		fail(v->p, BPG_ENOMEM, "memory is short for a batch of domains");
-		pthread_mutex_unlock(&v->p->lock);
-		return NULL;
-	}
 	bpg_float_mode();
-	while ((count = take(v->p, d)) > 0) {
+	while (take(v) > 0) {
 		int children = 0;
 		enum bpg_status st = BPG_ENOMEM;
 
@@ -139,26 +153,34 @@ static void *drive(void *arg)
 		v->tried = 0;
 		v->tries = 0;
 		if (v->arena)
-			st = v->p->work(v, d, count, child, &children);
+			st = p->work(v, v->taken, v->count, child, &children);
 		bpg_arena_free(v->arena);
-		give(v, st, d, count, child, children);
+		pthread_mutex_lock(p->lock);
+		if (st || p->x->witness.found)
+			give_back(v, st, child, children);
+		else
+			give(v, child, children);
+		for (int i = 0; i < v->count; i++)
+			bpg_domain_drop(v->taken[i]);
+		v->count = 0;
+		p->busy--;
+		tell(p);
+		pthread_cond_broadcast(&p->changed);
+		pthread_mutex_unlock(p->lock);
 	}
-	free(d);
 	return NULL;
 }
-
 enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, struct bpg_domain **root, int roots)
 {
 	enum bpg_status st = BPG_OK;
 
-	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
 	p->ready = true;
 	p->left = INFINITY;
 	for (int i = 0; i < roots; i++) {
 		root[i]->number = p->made++;
 		if (st || !bpg_frontier_push(&p->frontier, root[i])) {
-			bpg_domain_free(root[i]);
+			bpg_domain_drop(root[i]);
 			st = bpg_nomem(ctx, "the search");
 		}
 	}
@@ -167,7 +189,7 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 
 void bpg_search_run(struct bpg_search_pool *p, double until)
 {
-	struct bpg_driver driver[DRIVERS] = { { 0 } };
+	struct bpg_driver driver[DRIVERS];
 	pthread_t thread[DRIVERS];
 	/* Under a memory limit one batch has all of it. */
 	int drivers = p->x->synchronous || p->x->bound.memory ? 1 : DRIVERS, started = 0;
@@ -175,28 +197,59 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 
 	p->stop = p->status || p->x->witness.found;
 	p->until = until;
+	for (int i = 0; i < drivers; i++)
+		driver[i] = (struct bpg_driver){ .p = p, .ctx = bpg_ctx_new(), .group = bpg_group_new(p->x->rt),
+			                         .taken = bpg_calloc((size_t)(3 * p->batch), sizeof(struct bpg_domain *)) };
+	pthread_mutex_lock(p->lock);
+	p->driver = driver;
+	p->drivers = drivers;
+	pthread_mutex_unlock(p->lock);
 	for (int i = 0; i < drivers; i++) {
-		driver[i] = (struct bpg_driver){ .p = p, .ctx = bpg_ctx_new(), .group = bpg_group_new(p->x->rt) };
-		if (!driver[i].ctx || !driver[i].group || pthread_create(&thread[i], NULL, drive, &driver[i]))
+		if (!driver[i].ctx || !driver[i].group || !driver[i].taken || pthread_create(&thread[i], NULL, drive, &driver[i]))
 			break;
 		started++;
 	}
 	for (int i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
+	pthread_mutex_lock(p->lock);
 	if (!started)
 		fail(p, BPG_ENOMEM, "no thread could be started for the search");
+	p->driver = NULL;
+	p->drivers = 0;
+	p->seconds += bpg_now() - start;
+	pthread_mutex_unlock(p->lock);
 	for (int i = 0; i < drivers; i++) {
 		bpg_group_free(driver[i].group);
 		bpg_ctx_free(driver[i].ctx);
+		free(driver[i].taken);
 	}
-	p->seconds += bpg_now() - start;
+}
+
+struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count)
+{
+	int64_t n = p->frontier.count;
+	struct bpg_domain **all;
+
+	for (int i = 0; i < p->drivers; i++)
+		n += p->driver[i].count;
+	all = bpg_calloc((size_t)n + 1, sizeof(struct bpg_domain *));
+	if (!all)
+		return NULL;
+	n = 0;
+	for (int64_t i = 0; i < p->frontier.count; i++)
+		all[n++] = p->frontier.heap[i];
+	for (int i = 0; i < p->drivers; i++)
+		for (int k = 0; k < p->driver[i].count; k++)
+			all[n++] = p->driver[i].taken[k];
+	for (int64_t i = 0; i < n; i++)
+		bpg_domain_hold(all[i]);
+	*count = n;
+	return all;
 }
 
 void bpg_pool_fini(struct bpg_search_pool *p)
 {
 	bpg_frontier_fini(&p->frontier);
-	if (!p->ready)
-		return;
-	pthread_cond_destroy(&p->changed);
-	pthread_mutex_destroy(&p->lock);
+	if (p->ready)
+		pthread_cond_destroy(&p->changed);
 }

@@ -20,25 +20,34 @@ struct bpg_driver {
 	struct bpg_arena *arena;  /* of a batch */
 	double began, tried;      /* when its bounds were asked for; seconds spent on points since they are there */
 	int tries;
+	/* What the batch has come to; the pool's when it is given back, with its children: so at any time the frontier and what drivers
+	 * have taken are a whole search. */
+	struct bpg_domain **taken;
+	int count;
+	double closed, left;
+	bool stuck;
 };
 
-/* Bounds domains d[0..count) and decides on each: tells the pool of those that are closed or stuck, and gives the children of the
- * others, at most two each. The domains stay the pool's. */
+/* Bounds domains d[0..count) and decides on each: tells the driver of those that are closed or stuck, and gives the children of the
+ * others, at most two each. The domains stay the pool's, as they are. Of a batch that fails nothing counts. */
 typedef enum bpg_status bpg_work_fn(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children);
 
-/* lock guards everything below it but what is set before the drivers start. */
+/* lock guards everything below it but what is set before the drivers start. Pools that run by turns have the same. */
 struct bpg_search_pool {
 	struct bpg_search *x;
 	bpg_work_fn *work;
 	const struct bpg_box *whole;
 	struct bpg_model *root;   /* neurons: bounds of the whole box */
 	int batch;
-	pthread_mutex_t lock;
+	pthread_mutex_t *lock;
 	pthread_cond_t changed;
-	bool ready;               /* lock and changed are there */
+	bool ready;               /* changed is there */
+	struct bpg_driver *driver; /* [drivers] at work */
+	int drivers;
 	struct bpg_frontier frontier;
 	int busy;                 /* drivers at work on domains */
 	bool stop, stuck;         /* nothing more is begun; a domain could not be cut */
+	bool lost;                /* memory was short for a domain: what waits is no whole search any more */
 	double until;             /* no batch is begun after this time */
 	int64_t made;
 	double closed;            /* share of the search that is closed: halved with each cut */
@@ -53,6 +62,8 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 /* Works until nothing is left, a witness is found, or `until` (0: no limit). */
 void bpg_search_run(struct bpg_search_pool *p, double until);
 void bpg_pool_fini(struct bpg_search_pool *p);
+/* With the lock held: the domains that wait or are at work, each held once more; their number in *count. Null when memory is short. */
+struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count);
 /* Nothing waits any more. */
 static inline bool bpg_pool_done(const struct bpg_search_pool *p)
 {
@@ -63,8 +74,8 @@ static inline bool bpg_pool_done(const struct bpg_search_pool *p)
 bool bpg_pool_may_try(const struct bpg_driver *v);
 /* A witness, if x [inputs] is one: kept, and the search ends. y: [outputs]. */
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y);
-void bpg_pool_closed(struct bpg_search_pool *p, const struct bpg_domain *d);
-void bpg_pool_stuck(struct bpg_search_pool *p, const struct bpg_domain *d);
+void bpg_pool_closed(struct bpg_driver *v, const struct bpg_domain *d);
+void bpg_pool_stuck(struct bpg_driver *v, const struct bpg_domain *d);
 void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks);
 
 /* ---- what a domain may be ---- */

@@ -1,14 +1,29 @@
-/* search.c - which kind of cut a search uses, by measured progress. See search.h. */
+/* search.c - which kind of cut a search uses, by measured progress; its state in checkpoints. See search.h. */
 #include "bab/search.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "bab/checkpoint.h"
 #include "bab/pool.h"
+#include "bab/questions.h"
 
 /* Both kinds run for a slice each, slices double, and the one that has closed more a second goes on alone after some. */
 static const double first_slice = 0.5;
-enum { SLICES = 3, FEW_INPUTS = 8 };
+enum { SLICES = 3, FEW_INPUTS = 8, KINDS = 2 };
+
+struct bpg_searching {
+	struct bpg_search *x;
+	struct bpg_model *root;
+	uint64_t root_hash;
+	int64_t first, last;      /* disjuncts of the box: first .. last - 1 */
+	pthread_mutex_t lock;     /* of both pools, and of what follows */
+	struct bpg_search_pool pool[KINDS]; /* splits of neurons, boxes */
+	bool has[KINDS];
+	int turn;                 /* slices that have been run */
+	int alone;                /* the kind that goes on; -1: not decided */
+};
 
 static double rate(const struct bpg_search_pool *p)
 {
@@ -30,11 +45,232 @@ static enum bpg_search_end end_of(const struct bpg_search *x, const struct bpg_s
 	return x->witness.found ? BPG_SEARCH_FOUND : p->stuck ? BPG_SEARCH_OPEN : BPG_SEARCH_PROVED;
 }
 
+/* ---- snapshots ---- */
+
+/* What a checkpoint says of a pool before its domains. */
+struct pool_record {
+	int64_t has, made, stuck, count;
+	double closed, seconds, left;
+};
+
+struct search_record {
+	int64_t first, last, turn, alone, domains, depth;
+	uint64_t root;            /* hash of the root's bounds, which parameters belong to; 0: none */
+};
+
+struct bpg_snapshot {
+	struct search_record search;
+	struct pool_record pool[KINDS];
+	struct bpg_domain **domain[KINDS];
+};
+
+static int by_number(const void *a, const void *b)
+{
+	const struct bpg_domain *const *x = a, *const *y = b;
+
+	return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+struct bpg_snapshot *bpg_snapshot_take(struct bpg_searching *s)
+{
+	struct bpg_snapshot *shot = bpg_calloc(1, sizeof *shot);
+	bool whole = shot;
+
+	if (!shot)
+		return NULL;
+	pthread_mutex_lock(&s->lock);
+	shot->search = (struct search_record){ .first = s->first, .last = s->last, .turn = s->turn, .alone = s->alone, .domains = s->x->domains,
+		                               .depth = s->x->depth, .root = s->root_hash };
+	for (int k = 0; k < KINDS && whole; k++) {
+		const struct bpg_search_pool *p = &s->pool[k];
+		shot->pool[k] = (struct pool_record){ .has = s->has[k], .made = p->made, .stuck = p->stuck, .closed = p->closed, .seconds = p->seconds, .left = p->left };
+		if (s->has[k])
+			whole = !p->lost && (shot->domain[k] = bpg_pool_all(p, &shot->pool[k].count));
+	}
+	pthread_mutex_unlock(&s->lock);
+	/* Children of one parent, which have the same parameters, follow each other. */
+	for (int k = 0; k < KINDS; k++)
+		if (shot->domain[k])
+			qsort(shot->domain[k], (size_t)shot->pool[k].count, sizeof(struct bpg_domain *), by_number);
+	if (whole)
+		return shot;
+	bpg_snapshot_free(shot);
+	return NULL;
+}
+
+void bpg_snapshot_write(struct bpg_sink *to, const struct bpg_snapshot *shot)
+{
+	bpg_put(to, &shot->search, sizeof shot->search);
+	for (int k = 0; k < KINDS; k++) {
+		bpg_put(to, &shot->pool[k], sizeof shot->pool[k]);
+		for (int64_t i = 0; i < shot->pool[k].count; i++)
+			bpg_domain_write(to, shot->domain[k][i], i ? shot->domain[k][i - 1] : NULL);
+	}
+}
+
+struct bpg_snapshot *bpg_snapshot_copy(const struct bpg_snapshot *from)
+{
+	struct bpg_snapshot *shot = bpg_calloc(1, sizeof *shot);
+
+	if (!shot)
+		return NULL;
+	*shot = *from;
+	for (int k = 0; k < KINDS; k++) {
+		shot->domain[k] = bpg_calloc((size_t)from->pool[k].count + 1, sizeof(struct bpg_domain *));
+		for (int64_t i = 0; shot->domain[k] && i < from->pool[k].count; i++)
+			bpg_domain_hold(shot->domain[k][i] = from->domain[k][i]);
+	}
+	if (shot->domain[0] && shot->domain[1])
+		return shot;
+	bpg_snapshot_free(shot);
+	return NULL;
+}
+
+/* Domains come in order of their numbers, at most as many as the file has bytes for. */
+static void read_pool(struct bpg_source *from, struct bpg_snapshot *shot, int k)
+{
+	struct pool_record r;
+
+	if (!bpg_get(from, &r, sizeof r) || !bpg_get_room(from, r.count, sizeof(double)))
+		return;
+	shot->pool[k] = r;
+	shot->pool[k].count = 0;
+	shot->domain[k] = bpg_calloc((size_t)r.count + 1, sizeof(struct bpg_domain *));
+	for (int64_t i = 0; shot->domain[k] && !from->bad && i < r.count; i++) {
+		shot->domain[k][i] = bpg_domain_read(from, i ? shot->domain[k][i - 1] : NULL);
+		if (!shot->domain[k][i])
+			break;
+		shot->pool[k].count++;
+	}
+	from->short_of_memory |= !from->bad && shot->pool[k].count < r.count;
+}
+
+enum bpg_status bpg_snapshot_read(struct bpg_ctx *ctx, struct bpg_source *from, struct bpg_snapshot **out)
+{
+	struct bpg_snapshot *shot = *out = bpg_calloc(1, sizeof *shot);
+
+	if (!shot)
+		return bpg_nomem(ctx, "the search of a checkpoint");
+	bpg_get(from, &shot->search, sizeof shot->search);
+	for (int k = 0; k < KINDS; k++)
+		read_pool(from, shot, k);
+	return from->short_of_memory ? bpg_nomem(ctx, "the search of a checkpoint") : BPG_OK;
+}
+
+void bpg_snapshot_free(struct bpg_snapshot *shot)
+{
+	for (int k = 0; shot && k < KINDS; k++) {
+		for (int64_t i = 0; shot->domain[k] && i < shot->pool[k].count; i++)
+			bpg_domain_drop(shot->domain[k][i]);
+		free(shot->domain[k]);
+	}
+	free(shot);
+}
+
+/* Does the domain belong to this search? The sum of the file says that it was written so, not what this program was asked. */
+static bool belongs(const struct bpg_searching *s, const struct bpg_domain *d, int kind)
+{
+	for (int i = 0; i < d->opens; i++)
+		if (d->open[i] < s->first || d->open[i] >= s->last)
+			return false;
+	if (kind)
+		return d->n == s->x->net->in_count;
+	for (int i = 0; i < d->splits; i++) {
+		const struct bpg_split *q = &d->split[i];
+		if (d->n || q->node >= s->root->nodes || s->root->node[q->node].hop.kind != BPG_HOP_UNARY || q->element < 0
+		    || q->element >= s->root->node[s->root->node[q->node].src[0]].columns.n)
+			return false;
+	}
+	return !d->n && d->rows == bpg_questions(&s->x->spec->disjunct[d->open[0]]);
+}
+
+static bool restore_pool(struct bpg_searching *s, int kind, const struct bpg_snapshot *shot)
+{
+	const struct pool_record *r = &shot->pool[kind];
+	struct bpg_search_pool *p = &s->pool[kind];
+	bool same_root = shot->search.root == s->root_hash;
+
+	if (!r->has)
+		return true;
+	if (!s->has[kind])
+		return false;
+	bpg_frontier_fini(&p->frontier);
+	for (int64_t i = 0; i < r->count; i++) {
+		struct bpg_domain *d = shot->domain[kind][i];
+		if (!belongs(s, d, kind))
+			return false;
+		if (!same_root) { /* parameters belong to other bounds: sizes may differ */
+			bpg_params_drop(d->params);
+			d->params = NULL;
+		}
+		bpg_domain_hold(d);
+		if (!bpg_frontier_push(&p->frontier, d)) {
+			bpg_domain_drop(d);
+			return false;
+		}
+	}
+	p->made = r->made;
+	p->stuck = r->stuck != 0;
+	p->closed = r->closed;
+	p->seconds = r->seconds;
+	p->left = r->left;
+	return true;
+}
+
+static enum bpg_status restore(struct bpg_ctx *ctx, struct bpg_searching *s)
+{
+	const struct bpg_snapshot *shot = s->x->resume;
+	const struct search_record *r = &shot->search;
+	bool right = r->first == s->first && r->last == s->last && r->turn >= 0 && r->alone >= -1 && r->alone < KINDS && (r->alone < 0 || s->has[r->alone]);
+
+	for (int k = 0; k < KINDS && right; k++)
+		right = restore_pool(s, k, shot);
+	if (!right)
+		return bpg_fail(ctx, BPG_EFILE, "the checkpoint holds no search of this property; start without it");
+	s->turn = (int)BPG_MIN(r->turn, (int64_t)KINDS * SLICES);
+	s->alone = (int)r->alone;
+	s->x->domains = r->domains;
+	s->x->depth = (int)r->depth;
+	return BPG_OK;
+}
+
+/* ---- the search ---- */
+
+/* Runs one kind alone, from now on. */
+static struct bpg_search_pool *run_alone(struct bpg_searching *s, int kind)
+{
+	pthread_mutex_lock(&s->lock);
+	s->alone = kind;
+	pthread_mutex_unlock(&s->lock);
+	bpg_search_run(&s->pool[kind], 0);
+	return &s->pool[kind];
+}
+
+/* The pool that says how the search ended. */
+static struct bpg_search_pool *run(struct bpg_searching *s)
+{
+	bool both = s->has[0] && s->has[1];
+	struct bpg_search_pool *p;
+
+	for (; both && !s->x->synchronous && s->alone < 0 && s->turn < KINDS * SLICES;) {
+		p = &s->pool[s->turn % KINDS];
+		bpg_search_run(p, bpg_now() + ldexp(first_slice, s->turn / KINDS));
+		if (bpg_pool_done(p) && !p->stuck)
+			return p;
+		pthread_mutex_lock(&s->lock);
+		s->turn++;
+		pthread_mutex_unlock(&s->lock);
+	}
+	p = run_alone(s, s->alone >= 0 ? s->alone : !s->has[0] || (both && rate(&s->pool[1]) > rate(&s->pool[0])));
+	if (both && p->stuck && !s->x->witness.found && !p->status) /* the other may have a way out */
+		p = run_alone(s, p == &s->pool[0]);
+	return p;
+}
+
 enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct bpg_model *root, const int32_t *open, int opens,
                                struct bpg_arena *arena, enum bpg_search_end *end)
 {
 	const struct bpg_box *box = x->spec->disjunct[open[0]].box;
-	struct bpg_search_pool pool[2] = { { .x = x, .whole = box }, { .x = x, .whole = box } }, *last = NULL;
 	bool boxes = x->branching != BPG_BRANCHING_NEURON && bpg_boxes_suit(x->net, box);
 	bool neurons = root && x->branching != BPG_BRANCHING_INPUT && bpg_neurons_suit(root);
 	enum bpg_status st = BPG_OK;
@@ -49,32 +285,29 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 		                           .y = bpg_arena_alloc(arena, (size_t)x->net->out_count + 1, sizeof(float)) };
 	if (!x->witness.x || !x->witness.y)
 		return bpg_nomem(ctx, "the search");
+	struct bpg_searching s = { .x = x, .root = root, .first = open[0], .last = open[opens - 1] + 1, .has = { neurons, boxes }, .alone = -1,
+		                      .root_hash = neurons && (x->saver || x->resume) ? bpg_model_hash(root) : 0 };
+	pthread_mutex_init(&s.lock, NULL);
+	for (int k = 0; k < KINDS; k++)
+		s.pool[k] = (struct bpg_search_pool){ .x = x, .whole = box, .lock = &s.lock };
 	if (neurons)
-		BPG_TRY_TO(bpg_neurons_begin(ctx, &pool[0], root, open, opens), out);
+		BPG_TRY_TO(bpg_neurons_begin(ctx, &s.pool[0], root, open, opens), out);
 	if (boxes)
-		BPG_TRY_TO(bpg_boxes_begin(ctx, &pool[1], open, opens), out);
-	bool both = neurons && boxes;
-	double slice = first_slice;
-	for (int i = 0; both && !x->synchronous && i < SLICES && !last; i++, slice *= 2)
-		for (int k = 0; k < 2 && !last; k++) {
-			bpg_search_run(&pool[k], bpg_now() + slice);
-			if (bpg_pool_done(&pool[k]) && !pool[k].stuck)
-				last = &pool[k];
-		}
-	if (!last) {
-		last = &pool[!neurons || (both && rate(&pool[1]) > rate(&pool[0]))];
-		bpg_search_run(last, 0);
-		if (both && last->stuck && !x->witness.found && !last->status) { /* the other may have a way out */
-			last = &pool[last == &pool[0]];
-			bpg_search_run(last, 0);
-		}
-	}
+		BPG_TRY_TO(bpg_boxes_begin(ctx, &s.pool[1], open, opens), out);
+	if (x->resume)
+		BPG_TRY_TO(restore(ctx, &s), out);
+	bpg_saver_search(x->saver, &s);
+	struct bpg_search_pool *last = run(&s);
 	*end = end_of(x, last);
 	x->worst = last->frontier.count ? fmin(last->left, last->frontier.heap[0]->bound) : last->left;
-	if (last->status && !x->witness.found)
+	if (last->status && !x->witness.found) {
+		bpg_saver_last(x->saver);
 		st = bpg_fail(ctx, last->status, "%s", last->message);
+	}
 out:
-	bpg_pool_fini(&pool[0]);
-	bpg_pool_fini(&pool[1]);
+	bpg_saver_search(x->saver, NULL);
+	bpg_pool_fini(&s.pool[0]);
+	bpg_pool_fini(&s.pool[1]);
+	pthread_mutex_destroy(&s.lock);
 	return st;
 }

@@ -7,7 +7,11 @@
 #define BPG_SEARCH_H
 
 #include "bab/attack.h"
+#include "bab/record.h"
 #include "graph/model.h"
+
+struct bpg_saver;
+struct bpg_snapshot;
 
 struct bpg_search {
 	const struct bpg_net *net;
@@ -20,6 +24,8 @@ struct bpg_search {
 	/* Told as domains are decided; null: nobody. */
 	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *progress_arg;
+	struct bpg_saver *saver;  /* told where the search is, to write checkpoints; null: none are written */
+	const struct bpg_snapshot *resume; /* to go on from; null: from the start */
 	/* Results; counts go on from what they hold. */
 	int64_t domains, tasks;
 	int depth;
@@ -33,8 +39,18 @@ enum bpg_search_end {
 	BPG_SEARCH_OPEN,          /* domains are left that cannot be cut further */
 };
 
+/* A search at one moment: its domains, and how far it is. */
+struct bpg_searching;
+/* Null when memory is short, or something was lost that cannot be had again. */
+struct bpg_snapshot *bpg_snapshot_take(struct bpg_searching *s);
+struct bpg_snapshot *bpg_snapshot_copy(const struct bpg_snapshot *shot);
+void bpg_snapshot_write(struct bpg_sink *to, const struct bpg_snapshot *shot);
+/* A source that is bad afterwards had none. BPG_ENOMEM. */
+enum bpg_status bpg_snapshot_read(struct bpg_ctx *ctx, struct bpg_source *from, struct bpg_snapshot **shot);
+void bpg_snapshot_free(struct bpg_snapshot *shot);
+
 /* Searches the box of disjuncts open[0..opens), which all have the same one. root: the model that bounded it (null: inputs are
- * cut alone). BPG_ECANCELLED: out of time, or stopped. */
+ * cut alone). BPG_ECANCELLED: out of time, or stopped. BPG_EFILE: what is to be resumed is no search of this box. */
 enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *search, struct bpg_model *root, const int32_t *open, int opens,
                                struct bpg_arena *arena, enum bpg_search_end *end);
 

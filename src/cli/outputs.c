@@ -10,8 +10,8 @@
 #include "base/options.h"
 #include "cli/cmd.h"
 
-static const char *const outputs[] = { "json", "results", "trace", "dot" };
-static const char *const inputs[] = { "center", "lower", "upper", "rows", "offset", "input" };
+static const char *const outputs[] = { "json", "results", "trace", "dot", "checkpoint" };
+static const char *const inputs[] = { "center", "lower", "upper", "rows", "offset", "input", "resume" };
 
 static const char *given(const struct bpg_options *o, const char *name)
 {
@@ -50,7 +50,7 @@ enum bpg_status cmd_outputs(struct bpg_ctx *ctx, const struct bpg_options *o, in
 			if (same(path, file[k]))
 				return bpg_fail(ctx, BPG_EUSAGE, "--%s: %s is read by this run; give a file of its own", outputs[i], path);
 		for (size_t k = 0; k < BPG_LEN(inputs); k++)
-			if (same(path, given(o, inputs[k])))
+			if (same(path, given(o, inputs[k])) && (strcmp(outputs[i], "checkpoint") || strcmp(inputs[k], "resume")))
 				return bpg_fail(ctx, BPG_EUSAGE, "--%s: %s is read by this run; give a file of its own", outputs[i], path);
 		for (size_t k = 0; k < i; k++)
 			if (same(path, given(o, outputs[k])))

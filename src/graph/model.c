@@ -418,3 +418,15 @@ enum bpg_status bpg_model_choices(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	}
 	return BPG_OK;
 }
+
+uint64_t bpg_model_hash(const struct bpg_model *m)
+{
+	uint64_t h = BPG_HASH_START;
+
+	for (int i = 0; i < m->nodes; i++) {
+		const struct bpg_model_node *v = &m->node[i];
+		h = bpg_hash(h, bpg_field(v, BPG_LOWER), (size_t)v->columns.n * sizeof(double));
+		h = bpg_hash(h, bpg_field(v, BPG_UPPER), (size_t)v->columns.n * sizeof(double));
+	}
+	return h;
+}

@@ -104,6 +104,9 @@ enum bpg_status bpg_model_wait(struct bpg_ctx *ctx, const struct bpg_model *mode
  * pre-activation x that shares its columns; then those with two planes come first. */
 enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *y, struct bpg_model_node *x);
 
+/* Hash of all bounds. */
+uint64_t bpg_model_hash(const struct bpg_model *model);
+
 /* Fills v->choice of a unary node whose input bounds are final. */
 enum bpg_status bpg_model_choices(struct bpg_ctx *ctx, struct bpg_model *model, struct bpg_model_node *v);
 

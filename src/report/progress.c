@@ -67,10 +67,12 @@ void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, doubl
 
 	if (!due(p, now))
 		return;
-	if (!p->searching)
+	if (!p->searching) { /* a search that is gone on with has some already */
 		p->searching = now;
+		p->domains = domains;
+	}
 	fprintf(stderr, "%lld domains, %lld open, worst bound %.4g, depth %d, %.0f domains/s, %.1f MB, %.1f s", (long long)domains, (long long)waiting,
-	        worst, depth, now > p->searching ? (double)domains / (now - p->searching) : 0, 1e-6 * (double)bytes, now - p->start);
+	        worst, depth, now > p->searching ? (double)(domains - p->domains) / (now - p->searching) : 0, 1e-6 * (double)bytes, now - p->start);
 	end(p);
 }
 

@@ -11,6 +11,7 @@ struct bpg_progress {
 	bool live;                /* one line that is rewritten; else lines one below the other */
 	bool plain, shown;
 	double start, next, searching; /* searching: when the search began, 0: it has not */
+	int64_t domains;          /* there were then */
 	int node, iteration;      /* where the rate of iterations is counted from, at `since` */
 	double since;
 };

@@ -81,7 +81,7 @@ START_TEST(test_frontier)
 		struct bpg_domain *d = bpg_frontier_pop(&f);
 		REQUIRE(d && (d->bound > last || (d->bound == last && d->number > number)), "domain %d is out of order", i);
 		last = d->bound, number = d->number;
-		bpg_domain_free(d);
+		bpg_domain_drop(d);
 	}
 	ck_assert(!bpg_frontier_pop(&f) && f.bytes == 0);
 	bpg_frontier_fini(&f);

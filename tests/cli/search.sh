@@ -28,6 +28,25 @@ for n in 1 2; do
 done
 [ "${domains% *}" = " ${domains##* }" ] || complain "synchronous searches differ:$domains domains"
 
+# A run that is killed leaves a checkpoint, from which the same question goes on, and no other.
+saved=$tmp/saved
+"$bpgraph" run mlp_2x24.onnx robust.vnnlib --branching babsr --force-synchronous --batch 1 --checkpoint "$saved" --checkpoint-every 0.01 >/dev/null 2>&1 &
+while kill -0 $! 2>/dev/null && [ ! -f "$saved" ]; do sleep 0.02; done
+kill -9 $! 2>/dev/null
+wait $! 2>/dev/null
+verdict 0 robust.vnnlib --branching babsr --force-synchronous --resume "$saved" --checkpoint "$saved"
+[ "$(field "$tmp/json" domains)" = "${domains##* }" ] || complain "$(field "$tmp/json" domains) domains after a kill,$domains without"
+verdict 2 attacked.vnnlib --branching babsr --resume "$saved"
+grep -q 'of another network, property' "$tmp/err" || complain "another property: $(cat "$tmp/err")"
+verdict 2 robust.vnnlib --branching babsr --slope zero --resume "$saved"
+head -c 100 "$saved" >"$tmp/torn"
+verdict 2 robust.vnnlib --branching babsr --resume "$tmp/torn"
+grep -q 'is damaged' "$tmp/err" || complain "torn: $(cat "$tmp/err")"
+verdict 2 robust.vnnlib --branching babsr --resume "$tmp/none"
+verdict 2 robust.vnnlib --branching babsr --checkpoint /nowhere/there
+verdict 2 robust.vnnlib --checkpoint robust.vnnlib
+verdict 0 robust.vnnlib --branching babsr --resume "$saved" --json "$tmp/json"
+
 verdict 1 attacked.vnnlib
 verdict 1 attacked.vnnlib --branching babsr
 exit $status
