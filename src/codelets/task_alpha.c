@@ -51,6 +51,12 @@ static float within(double x, const struct range *r)
 	return f < r->least ? nextafterf(f, INFINITY) : f > r->most ? nextafterf(f, -INFINITY) : f;
 }
 
+/* The same where there is a range. */
+static float nearest(float x, const struct range *r)
+{
+	return r->most > r->least ? within(x, r) : x;
+}
+
 void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_alpha *a = arg;
@@ -74,6 +80,12 @@ void bpg_task_alpha_start(struct bpg_rt *rt, void *const *buffer, const void *ar
 
 /* ---- layers whose planes depend on their parameters in any way ---- */
 
+/* Whether a column that had a lower slope to choose still has: its bounds may have come nearer since. */
+static bool still_free(const struct bpg_columns *k, const double *x, int64_t element)
+{
+	return x[BPG_LOWER * k->n + element] < 0 && x[BPG_UPPER * k->n + element] > 0;
+}
+
 /* One column: each row has its own plane. kept: coefficients, then slopes, then what they are at the reference values. */
 static void relax_any(const struct bpg_arg_alpha *a, void *x, const double *planes, int64_t places, int64_t at, const double *bx, const double *by,
                       const float *alpha, int64_t n, float *kept, int64_t kept_n, double *sum, double *slack)
@@ -83,10 +95,14 @@ static void relax_any(const struct bpg_arg_alpha *a, void *x, const double *plan
 	double l = bx[BPG_LOWER * k->n + i], u = bx[BPG_UPPER * k->n + i], c = bx[BPG_CENTRE * k->n + i], r = bx[BPG_RADIUS * k->n + i];
 	double d = by[BPG_CENTRE * k->n + i], unit = a->tile.wide ? BPG_U64 : BPG_U32, sums = bpg_gamma(2.0 * (double)places + 32, BPG_U64);
 	double toll = planes[(a->tile.wide ? BPG_PRICE_NEW64 : BPG_PRICE_NEW32) * places + at];
+	struct range range[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	for (int side = 0; a->summed && side < 2; side++) /* else bounds are as they were at the last step */
+		range[side] = range_of(a, bx, i, side);
 
 	LANES_DO {
 		double v = a->tile.wide ? ((double *)x)[e] : (double)((float *)x)[e];
-		double choice[2] = { alpha[e], alpha[n + e] };
+		double choice[2] = { nearest(alpha[e], &range[0]), nearest(alpha[n + e], &range[1]) };
 		struct bpg_planes1 p;
 
 		bpg_unary_planes(a->hop->v, l, u, choice, a->rule, a->tile.wide, &p);
@@ -129,7 +145,65 @@ static double line_derivative(const struct bpg_arg_alpha *a, double l, double u,
 	return isfinite(g) ? g : 0;
 }
 
-static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const double *bx, const float *kept, float *alpha, float *moments, int64_t n)
+/* ---- derivatives by bounds ---- */
+
+/* A sum whose bits do not depend on the order of its terms: their parts that are multiples of 2^-12 and, of the rest, of 2^-48 are added
+ * one by one without rounding (below 2^41, and 2^18 terms). What is less does not count: Adam adds 1e-8 to every size. */
+struct total {
+	double coarse, fine;
+};
+
+/* One term from each lane. */
+CLONES static void add_terms(double *restrict t, struct total *sum)
+{
+	double fine[BPG_LANES];
+
+	LANES_DO {
+		double x = t[e] >= -0x1p+38 ? t[e] : -0x1p+38;
+		x = x <= 0x1p+38 ? x : 0x1p+38;
+		x = t[e] == t[e] ? x : 0;
+		double coarse = x + 0x1.8p+40 - 0x1.8p+40, rest = x - coarse;
+		t[e] = coarse;
+		fine[e] = rest + 0x1.8p+4 - 0x1.8p+4;
+	}
+	for (int half = BPG_LANES / 2; half; half /= 2)
+		for (int e = 0; e < half; e++)
+			t[e] += t[e + half], fine[e] += fine[e + half];
+	sum->coarse += t[0];
+	sum->fine += fine[0];
+}
+
+/* Adds to sum[2] how the rows' sum changes with the bounds l and u of x through this column's lines. */
+static void bounds_derivative(const struct bpg_arg_alpha *a, double l, double u, const float *z, double c, const float *kept, const float *weight,
+                              const float *alpha, int64_t n, const struct range *r, struct total *sum)
+{
+	double h = 1e-4 * (u - l), term[2][BPG_LANES] = { { 0 } };
+
+	if (!(h > 0 && h < INFINITY))
+		return;
+	LANES_DO {
+		int side = kept[e] < 0;
+		double by = (double)kept[e] * weight[e], choice[2] = { NAN, NAN }, x = z[e] + c;
+		if (by == 0)
+			continue;
+		choice[side] = nearest(alpha[side * n + e], &r[side]);
+		for (int end = 0; end < 2; end++) {
+			double at[2];
+			for (int k = 0; k < 2; k++) {
+				struct bpg_planes1 p;
+				double d = k ? h : -h;
+				bpg_unary_planes(a->hop->v, end ? l : l + d, end ? u + d : u, choice, a->rule, true, &p);
+				at[k] = side ? p.up_slope * x + p.up_bias : p.lo_slope * x + p.lo_bias;
+			}
+			term[end][e] = by * (at[1] - at[0]) / (2 * h);
+		}
+	}
+	add_terms(term[0], &sum[0]);
+	add_terms(term[1], &sum[1]);
+}
+
+static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const double *bx, const float *kept, float *alpha, float *moments, int64_t n,
+                     const float *weight, struct total *sum)
 {
 	const struct bpg_columns *k = a->hop->out;
 	int64_t i = bpg_columns_element(k, at);
@@ -139,13 +213,16 @@ static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const 
 	 * tangent points inside, where long steps overshoot. */
 	double share = a->hop->v->layer->unary->enters == BPG_ALPHA_TANGENT ? 0.4 : 1;
 
+	if (sum)
+		bounds_derivative(a, l, u, z, c, kept, weight, alpha, n, r, sum);
 	LANES_DO {
 		int side = kept[e] < 0;
 		float *al = alpha + side * n + e, *m = moments + 2 * side * n + e, *v = m + n;
 		double width = r[side].most - r[side].least;
 
 		if (width > 0 && width < INFINITY && kept[e] != 0) {
-			double g = width * kept[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
+			*al = within(*al, &r[side]);
+			double g = width * kept[e] * weight[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
 			double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
 			double to = *al + share * width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
 			*m = (float)mm;
@@ -197,6 +274,12 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 				alpha += BPG_LANES, kept += next_kept, next++, c++;
 				continue;
 			}
+			if (chosen && !still_free(k, bounds[0], bpg_columns_element(k, at))) {
+				bpg_relax_columns(a->tile.wide, x, 1, planes, places, at, a->slack, sum, slack);
+				LANES_DO kept[e] = 0;
+				alpha += BPG_LANES, kept += next_kept, next++, c++;
+				continue;
+			}
 			if (chosen) {
 				if (a->tile.wide)
 					relax_choice_f64(x, planes, places, at, alpha, kept, sum, slack);
@@ -220,10 +303,10 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 /* ---- Adam, and the chosen lines ---- */
 
 CLONES static void step_column(float *restrict z, const float *restrict kept, float *restrict alpha, float *restrict m, float *restrict v,
-                               float c, float d, float up_slope, float up_old, float rate, float bias1, float bias2)
+                               const float *restrict weight, float c, float d, float up_slope, float up_old, float rate, float bias1, float bias2)
 {
 	LANES_DO {
-		float at = z[e] + c, k = kept[e], g = k > 0 ? k * at : 0, al = alpha[e];
+		float at = z[e] + c, k = kept[e], g = k > 0 ? k * at * weight[e] : 0, al = alpha[e];
 		float line = k >= 0 ? al * at - d : up_slope * z[e] + up_old;
 		float mm = 0.9f * m[e] + 0.1f * g, vv = 0.999f * v[e] + 0.001f * g * g;
 
@@ -236,16 +319,52 @@ CLONES static void step_column(float *restrict z, const float *restrict kept, fl
 	}
 }
 
+/* The upper line u (x - l) / (u - l) changes with l by u (x - u) / (u - l)^2, with u by -l (x - l) / (u - l)^2; the lower one does
+ * not. */
+CLONES static void free_derivative(const float *restrict z, const float *restrict kept, const float *restrict weight, double c, double l, double u,
+                                   double *restrict by_l, double *restrict by_u)
+{
+	double left = u / (u - l) / (u - l), right = -l / (u - l) / (u - l);
+
+	LANES_DO {
+		double by = kept[e] < 0 ? (double)kept[e] * weight[e] : 0, x = z[e] + c;
+		by_l[e] = by * left * (x - u);
+		by_u[e] = by * right * (x - l);
+	}
+}
+
+void bpg_task_row_weights(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_row_weights *a = arg;
+	const double *by_lower = buffer[0], *by_upper = by_lower + 2 * a->n;
+	float *weight = buffer[1];
+
+	(void)rt;
+	memset(weight, 0, (size_t)(a->strips * BPG_LANES) * sizeof *weight);
+	for (int i = 0; i < a->count; i++) {
+		int64_t j = a->element[i];
+		weight[i] = (float)(by_lower[j] + by_lower[a->n + j]);
+		weight[a->minus + i] = (float)-(by_upper[j] + by_upper[a->n + j]);
+	}
+}
+
 void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_alpha *a = arg;
 	const struct bpg_columns *k = a->hop->out;
 	int64_t columns = bpg_columns_in(k, &a->tile.window), places = bpg_columns_places(k), n = a->tile.strips * a->at.count * BPG_LANES;
 	const double *f = buffer[0], *x = buffer[1];
+	static const float ones[BPG_LANES] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	const float *weights = a->weighed ? buffer[6] : NULL;
+	struct total *sums = a->summed ? bpg_calloc(2 * (size_t)a->at.count + 1, sizeof *sums) : NULL;
 
-	(void)rt;
+	if (a->summed && !sums) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for derivatives by bounds");
+		return;
+	}
 	for (int q = 0; q < a->tile.strips; q++) {
 		int64_t next = 0, base = q * a->at.count * BPG_LANES;
+		const float *weight = weights ? weights + q * BPG_LANES : ones;
 		for (int64_t c = 0; c < columns; c++) {
 			int64_t run, at = place_of(k, &a->tile.window, c, &run);
 			float *z = (float *)buffer[2] + (q * columns + c) * BPG_LANES;
@@ -253,19 +372,40 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 
 			if (next < a->at.count && a->at.column[next] == c) {
 				double centre = x[BPG_CENTRE * k->n + bpg_columns_element(k, at)], d = -f[BPG_TIMES_OLD_LO * places + at];
-				int64_t i = base + next++ * BPG_LANES;
+				int64_t i = base + next * BPG_LANES, element = bpg_columns_element(k, at);
+				struct total *sum = sums ? sums + 2 * next : NULL;
+				next++;
 				if (!a->free) {
-					step_any(a, z, at, x, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, n);
+					step_any(a, z, at, x, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, n, weight, sum);
 					continue;
 				}
+				if (!still_free(k, x, element)) {
+					LANES_DO z[e] = s * z[e] + old;
+					continue;
+				}
+				if (sum) {
+					double by_l[BPG_LANES], by_u[BPG_LANES];
+					free_derivative(z, (const float *)buffer[3] + i, weight, centre, x[BPG_LOWER * k->n + element],
+					                x[BPG_UPPER * k->n + element], by_l, by_u);
+					add_terms(by_l, &sum[0]);
+					add_terms(by_u, &sum[1]);
+				}
 				step_column(z, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, (float *)buffer[5] + n + i,
-				            (float)centre, (float)d, s, old, (float)a->rate, (float)a->bias1, (float)a->bias2);
+				            weight, (float)centre, (float)d, s, old, (float)a->rate, (float)a->bias1, (float)a->bias2);
 				continue;
 			}
 			/* One line. */
 			LANES_DO z[e] = s * z[e] + old;
 		}
 	}
+	double *by_bounds = sums ? buffer[a->weighed ? 7 : 6] : NULL;
+	for (int64_t j = 0; sums && j < a->at.count; j++)
+		for (int end = 0; end < 2; end++) {
+			double *to = by_bounds + 2 * end * k->n + bpg_columns_element(k, a->at.place[j]);
+			to[0] += sums[2 * j + end].coarse;
+			to[k->n] += sums[2 * j + end].fine;
+		}
+	free(sums);
 }
 
 /* ---- tiles packed anew ---- */

@@ -25,6 +25,8 @@ struct bpg_arg_alpha {
 	bool slack;
 	double under;             /* relax_alpha: as in bpg_arg_relax */
 	bool keep;                /* relax_alpha: there is a buffer for coefficients */
+	bool weighed;             /* step: rows count with weights, not all with 1 */
+	bool summed;              /* bounds of x come nearer from step to step; derivatives by them are summed over rows */
 	double rate, bias1, bias2; /* step: learning rate, 1/(1-beta1^t), 1/(1-beta2^t) of Adam */
 };
 
@@ -35,8 +37,19 @@ bpg_task_fn bpg_task_alpha_start;
  * buffers: planes (read), tile (rw), state (rw), alpha (read), [kept (write)], bounds of x, bounds of y (read). */
 bpg_task_fn bpg_task_relax_alpha;
 /* One Adam step uphill and the projection to [0,1]; then the point goes on through the chosen lines, in place.
- * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw). */
+ * buffers: planes, bounds of x (read), point (rw), kept (read), alpha, moments (rw), [weights of rows (read: [strips * 16])],
+ * [derivatives of the sum of weight * bound by lower and upper bounds of x, to which those of this tile are added, each in two parts
+ * whose sum it is, so that the order of tiles does not matter (rw: [2][2][n])]. */
 bpg_task_fn bpg_task_alpha_step;
+
+/* Weights of the rows of a tile in a sum of bounds, from the derivatives of that sum by the bounds of their node: a lower bound is that
+ * of a row, an upper one the negated bound of its other row. buffers: derivatives (read: [2][2][n]), weights (write: [strips * 16]). */
+struct bpg_arg_row_weights {
+	const int64_t *element;   /* [count] */
+	int count, minus, strips; /* as in bpg_arg_start, both sides */
+	int64_t n;                /* elements of the node */
+};
+bpg_task_fn bpg_task_row_weights;
 
 /* Rows of some elements from one tile's parameters (or moments) to another's: element index[i] there is element to_first + i here.
  * Arrays are [strips][count][16]. buffers: from (read), to (write when `first`, then the rest is 0; else rw). */
@@ -81,13 +94,14 @@ struct bpg_arg_weights {
 	struct bpg_view_tile tile; /* coefficients over the output */
 	int64_t others;           /* of its columns; 0: no weights */
 	double rate, bias1, bias2; /* as in bpg_arg_alpha */
+	bool weighed;             /* forward: as in bpg_arg_alpha */
 	struct bpg_window in[];   /* [nin] of the points */
 };
 /* Weights and moments 0. buffers: weights, moments (write). */
 bpg_task_fn bpg_task_weights_start;
 /* Points over all inputs to the point over the output, by the planes that the signs of the coefficients choose and the weights;
  * then these have their step. buffers: bounds of v, bounds of each input, tile over v, point over each input (read), point out
- * (write), [weights, moments (rw)]. */
+ * (write), [weights, moments (rw)], [weights of rows (read)]. */
 bpg_task_fn bpg_task_forward_planes;
 
 #endif

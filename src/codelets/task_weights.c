@@ -133,9 +133,9 @@ static void step(const struct bpg_arg_weights *a, int n, const double *gradient,
 		weight[k * BPG_LANES] = (float)w[k];
 }
 
-/* A column of a strip: the point over it, and the step of its weights. */
-static void pass(const struct bpg_arg_weights *a, const struct bundle *b, float value[PLANES][BPG_LANES], const double *v, float *weight, float *m,
-                 float *moment2, float *z)
+/* A column of a strip: the point over it, and the step of its weights. rows: how much each row counts; null: all alike. */
+static void pass(const struct bpg_arg_weights *a, const struct bundle *b, float value[PLANES][BPG_LANES], const double *v, const float *rows,
+                 float *weight, float *m, float *moment2, float *z)
 {
 	LANES_DO {
 		int side = v[e] < 0, n = b->others[side], skip = side ? b->others[0] : 0;
@@ -145,7 +145,7 @@ static void pass(const struct bpg_arg_weights *a, const struct bundle *b, float 
 		for (int k = 0; k < n; k++) {
 			float d = value[2 + skip + k][e] - base;
 			sum += weight[(skip + k) * BPG_LANES + e] * d;
-			gradient[k] = v[e] * d;
+			gradient[k] = (rows ? v[e] * rows[e] : v[e]) * d;
 		}
 		z[e] = sum;
 		if (n && v[e] != 0)
@@ -176,6 +176,7 @@ void bpg_task_forward_planes(struct bpg_rt *rt, void *const *buffer, const void 
 	const struct bpg_columns *k = h->out;
 	int64_t columns = bpg_columns_in(k, &a->tile.window), n = a->tile.strips * a->others * BPG_LANES, other = 0;
 	float *weights = a->others ? buffer[3 + 2 * h->nin] : NULL, *moments = a->others ? buffer[4 + 2 * h->nin] : NULL;
+	const float *rows = a->weighed ? buffer[(a->others ? 5 : 3) + 2 * h->nin] : NULL;
 	float value[PLANES][BPG_LANES];
 	struct bundle b = { .reach = malloc((size_t)(most_terms(a) + 1) * sizeof *b.reach) };
 
@@ -192,7 +193,7 @@ void bpg_task_forward_planes(struct bpg_rt *rt, void *const *buffer, const void 
 
 			LANES_DO v[e] = a->tile.wide ? ((const double *)x)[at + e] : (double)((const float *)x)[at + e];
 			values(&b, q, value);
-			pass(a, &b, value, v, weights ? weights + w : NULL, weights ? moments + w : NULL, weights ? moments + n + w : NULL,
+			pass(a, &b, value, v, rows ? rows + q * BPG_LANES : NULL, weights ? weights + w : NULL, weights ? moments + w : NULL, weights ? moments + n + w : NULL,
 			     (float *)buffer[2 + 2 * h->nin] + at);
 		}
 		other += b.others[0] + b.others[1];

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/joint.h"
 #include "graph/lower.h"
 #include "graph/rounds.h"
+#include "graph/tighten.h"
 
 /* ---- which elements need rows ---- */
 
@@ -56,36 +58,6 @@ static bool has_nonlinear_reader(const struct bpg_model *m, const struct bpg_mod
 
 /* ---- stages ---- */
 
-/* The tighter of two sound bounds; a finite crossing is a fault of ours or of the machine, never a proof. */
-static enum bpg_status tighten(struct bpg_ctx *ctx, const struct bpg_model *m, struct bpg_model_node *v, const struct bpg_stage *s)
-{
-	int64_t n = v->columns.n;
-
-	for (int t = 0; t < s->tiles; t++) {
-		const struct bpg_tile *tile = &s->tile[t];
-		for (int i = 0; i < tile->count; i++) {
-			double *own = v->bounds + (tile->segment ? tile->segment[i / BPG_LANES] : 0) * BPG_FIELDS * n;
-			double *l = own + BPG_LOWER * n, *u = own + BPG_UPPER * n, *c = own + BPG_CENTRE * n, *r = own + BPG_RADIUS * n;
-			int64_t j = tile->element[i];
-			double lo = tile->result[bpg_tile_row(tile, i, false)], up = -tile->result[bpg_tile_row(tile, i, true)];
-			if (lo > l[j])
-				l[j] = lo;
-			if (up < u[j])
-				u[j] = up;
-			if (l[j] > u[j]) {
-				if (m->options.slack)
-					return bpg_fail(ctx, BPG_ENUMERIC, "%s: node '%s' (%s): the bounds of element %lld cross: %.17g > %.17g", m->net->path,
-					                v->hop.v->name, v->hop.v->op, (long long)j, l[j], u[j]);
-				l[j] = u[j] = (l[j] + u[j]) / 2;
-			}
-			double a = bpg_next_up(u[j] - c[j]), b = bpg_next_up(c[j] - l[j]), far = a > b ? a : b;
-			if (far < r[j])
-				r[j] = far;
-		}
-	}
-	return BPG_OK;
-}
-
 /* Of all segments, one after the other. */
 static int64_t wanted(const struct bpg_model *m, const struct bpg_model_node *v, int64_t *element, int32_t *segment)
 {
@@ -107,7 +79,7 @@ static enum bpg_status look_at_node(struct bpg_ctx *ctx, struct bpg_model *m, co
 {
 	const struct node_look *look = arg;
 
-	BPG_TRY(tighten(ctx, m, look->v, s));
+	BPG_TRY(bpg_tighten(ctx, m, look->v, s));
 	if (!s->iterations)
 		return BPG_OK;
 	memset(look->wanted, 0, (size_t)look->v->columns.n);
@@ -145,7 +117,7 @@ static enum bpg_status refine(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	struct bpg_stage stage;
 	enum bpg_status st = element && segment && look.element && look.wanted ? BPG_OK : bpg_nomem(ctx, "the rows of a node");
 	int64_t count;
-	int asked = m->options.iterations, steps = m->options.objective == BPG_OBJECTIVE_FIXED ? 0 : asked;
+	int asked = m->options.iterations, steps = m->options.objective == BPG_OBJECTIVE_LOCAL ? asked : 0;
 
 	if (st)
 		goto out;
@@ -313,7 +285,10 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 		rows_from_intervals(m, s, row, count, lower + s * count, upper + s * count);
 	BPG_TRY_TO(bpg_stage_question(ctx, m, arena, row, count, m->options.method == BPG_METHOD_IBP, &stage), out);
 	struct question_look look = { lower, upper };
-	BPG_TRY_TO(bpg_stage_run(ctx, m, &stage, look_at_question, &look), out);
+	if (m->options.objective == BPG_OBJECTIVE_JOINT && stage.iterations)
+		BPG_TRY_TO(bpg_joint_run(ctx, m, &stage, look_at_question, &look), out);
+	else
+		BPG_TRY_TO(bpg_stage_run(ctx, m, &stage, look_at_question, &look), out);
 	if (m->least_bytes > m->options.memory)
 		BPG_TRY_TO(bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
 		                    m->least_bytes), out);

@@ -219,10 +219,12 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 
 	x->charged = linear && x->consumers == 1;
 	a.producer = x->charged ? &x->hop : NULL;
-	v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
-	if (!v->planes_t)
-		return bpg_nomem(ctx, "the planes of a node");
-	m->fixed_bytes[0] += bytes;
+	if (!v->planes_t) {
+		v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
+		if (!v->planes_t)
+			return bpg_nomem(ctx, "the planes of a node");
+		m->fixed_bytes[0] += bytes;
+	}
 	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
 	struct filling f = { .kind = BPG_TASK_PLANES, .run = bpg_task_planes, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
 		             .fields = BPG_PLANE_FIELDS, .work = (double)(planes_work * places), .t = t, .reads = 2, .node = v->id };
@@ -369,6 +371,7 @@ struct lowering {
 	const struct bpg_stage *s;
 	const struct bpg_wave *w;
 	struct bpg_tensor **buffer, **state;
+	struct bpg_tensor **weights; /* of the rows of each tile, null: all count alike */
 	bool *written;
 	int first;
 };
@@ -537,6 +540,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 			a.at = x->w->buffer[p->extra[i]].at;
 		}
 	a.tile = view(x, p->from >= 0 ? p->from : p->extra[0]);
+	a.summed = x->s->joint;
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL;
 	if (p->kind == BPG_STEP_ALPHA_START) {
 		struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, extra[0], extra[1] };
@@ -554,9 +558,17 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
 		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
-	struct bpg_tensor *b[7] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
-	enum bpg_access mode[7] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
-	int n = in_order(x, state, b, mode, a.at.count ? 6 : 3);
+	struct bpg_tensor *b[9] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
+	enum bpg_access mode[9] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
+	int n = a.at.count ? 6 : 3;
+	struct bpg_tensor *weights = x->weights[p->tile - x->first], *by_bounds = m->node[v->src[0]].by_bounds_t;
+	a.weighed = a.at.count && weights;
+	a.summed = a.at.count && x->s->joint && by_bounds; /* of all tiles in their order, as they are submitted */
+	if (a.weighed)
+		mode[n] = BPG_READ, b[n++] = weights;
+	if (a.summed)
+		mode[n] = BPG_READ_WRITE, b[n++] = by_bounds;
+	n = in_order(x, state, b, mode, n);
 	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 }
 
@@ -621,8 +633,8 @@ static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *
 	int nin = v->hop.nin, n = 0;
 	size_t bytes = sizeof(struct bpg_arg_weights) + (size_t)nin * sizeof(struct bpg_window);
 	struct bpg_arg_weights *a = bpg_calloc(1, bytes);
-	struct bpg_tensor **b = bpg_calloc(2 * (size_t)nin + 7, sizeof *b);
-	enum bpg_access *mode = bpg_calloc(2 * (size_t)nin + 7, sizeof *mode);
+	struct bpg_tensor **b = bpg_calloc(2 * (size_t)nin + 8, sizeof *b);
+	enum bpg_access *mode = bpg_calloc(2 * (size_t)nin + 8, sizeof *mode);
 	enum bpg_status st = a && b && mode ? BPG_OK : bpg_nomem(x->ctx, "a task");
 	bool start = p->kind == BPG_STEP_ALPHA_START;
 
@@ -649,6 +661,10 @@ static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *
 	for (int i = 0; i < 2 && p->extra[i] >= 0; i++)
 		mode[n] = start ? BPG_WRITE : BPG_READ_WRITE, b[n++] = x->buffer[p->extra[i]];
 	if (!start) {
+		struct bpg_tensor *weights = x->weights[p->tile - x->first];
+		a->weighed = weights != NULL;
+		if (weights)
+			mode[n] = BPG_READ, b[n++] = weights;
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 		n = in_order(x, state, b, mode, n);
 	}
@@ -750,12 +766,23 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
 		return submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
+	case BPG_STEP_ROW_WEIGHTS: {
+		struct bpg_arg_row_weights a = { t->element, t->count, t->minus, t->strips, v->columns.n };
+		struct bpg_tensor **weights = &x->weights[p->tile - x->first];
+		*weights = bpg_tensor_new(m->rt, (size_t)(t->strips * BPG_LANES) * sizeof(float), NULL, t->owner);
+		if (!*weights)
+			return bpg_nomem(x->ctx, "a tile");
+		struct bpg_tensor *b[] = { v->by_bounds_t, *weights };
+		return submit(m, BPG_TASK_STEP, bpg_task_row_weights, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+	}
 	case BPG_STEP_BETA_SAVE:
 	case BPG_STEP_BETA_POINTS:
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
 	case BPG_STEP_FREE:
 		bpg_tensor_release(x->buffer[p->from]);
 		x->buffer[p->from] = NULL;
+		if (x->w->buffer[p->from].home)
+			*x->w->buffer[p->from].home = NULL;
 		return BPG_OK;
 	}
 	return BPG_OK;
@@ -769,9 +796,13 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 
 	x.buffer = bpg_calloc((size_t)w->buffers + 1, sizeof *x.buffer);
 	x.state = bpg_calloc((size_t)s->tiles + 1, sizeof *x.state);
+	x.weights = bpg_calloc((size_t)s->tiles + 1, sizeof *x.weights);
 	x.written = bpg_calloc((size_t)w->buffers + 1, sizeof *x.written);
-	if (!x.buffer || !x.state || !x.written)
+	if (!x.buffer || !x.state || !x.weights || !x.written)
 		st = bpg_nomem(ctx, "a wave");
+	for (int64_t b = 0; !st && b < w->buffers; b++) /* what is there from the wave before */
+		if (w->buffer[b].home)
+			x.buffer[b] = *w->buffer[b].home;
 	for (int64_t i = 0; !st && i < w->steps && !bpg_rt_stopped(m->rt); i++)
 		st = lower_step(&x, &w->step[i]);
 	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
@@ -779,8 +810,11 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 			bpg_tensor_release(x.buffer[b]);
 	for (int t = 0; x.state && t < s->tiles; t++)
 		bpg_tensor_release(x.state[t]);
+	for (int t = 0; x.weights && t < s->tiles; t++)
+		bpg_tensor_release(x.weights[t]);
 	free(x.buffer);
 	free(x.state);
+	free(x.weights);
 	free(x.written);
 	return st;
 }
@@ -825,7 +859,10 @@ static void leave_node(const struct bpg_stage *s, int node)
 			continue;
 		bpg_tensor_release(l->alpha);
 		bpg_tensor_release(l->moments);
-		l->alpha = l->moments = NULL;
+		bpg_tensor_release(l->kept);
+		bpg_tensor_release(l->rows);
+		bpg_tensor_release(l->point);
+		l->alpha = l->moments = l->kept = l->rows = l->point = NULL;
 	}
 }
 

@@ -6,7 +6,7 @@
 
 /* Interval and reference of a node from those of its inputs; they arrive in v->bounds. */
 enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
-/* Planes of a nonlinear node whose input bounds are final; the columns are set. */
+/* Planes of a nonlinear node whose input bounds are final; the columns are set. Again, of a unary one, when these have come nearer. */
 enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
 /* Cuts, and unless the model is dry packs, the weights of every node that the stage passes and that has none yet. */
 enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);

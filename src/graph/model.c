@@ -286,6 +286,7 @@ void bpg_model_free(struct bpg_model *m)
 		struct bpg_model_node *v = &m->node[i];
 		bpg_tensor_release(v->bounds_t);
 		bpg_tensor_release(v->planes_t);
+		bpg_tensor_release(v->by_bounds_t);
 		bpg_tensor_release(v->forward_t);
 		for (int p = 0; p < v->panels; p++)
 			bpg_tensor_release(v->panel[p]);

@@ -802,7 +802,7 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 			deliver(x, t, v->src[0], to[t - first]);
 		}
 	}
-	for (int t = first; until < 0 && t < first + count; t++)
+	for (int t = first; until < 0 && s->phase != BPG_PHASE_CHAIN && t < first + count; t++)
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, pass, -1, -1, 0, { 0 } });
 	free(to);
 }
@@ -827,14 +827,19 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
 		/* State and results of its rows. */
 		x->live[s->tile[t].owner] += (size_t)((BPG_STATES + 1) * s->tile[t].strips * BPG_LANES) * sizeof(double);
+		if (s->phase == BPG_PHASE_CHAIN)
+			x->live[s->tile[t].owner] += (size_t)(s->tile[t].strips * BPG_LANES) * sizeof(float);
 	}
 	if (!x->st && s->batch) {
 		bpg_batch_plan(x, count);
 	} else if (!x->st && s->iterations) {
 		x->alpha = bpg_alpha_plan_new(x, count);
 		for (int pass = s->from; !x->st && pass < s->to; pass++) {
-			bpg_plan_backward(x, count, pass, -1);
-			if (!x->st)
+			if (s->phase != BPG_PHASE_CHAIN || s->recompute)
+				bpg_plan_backward(x, count, pass, -1);
+			if (!x->st && s->phase == BPG_PHASE_WALK)
+				bpg_alpha_store(x, count);
+			else if (!x->st)
 				bpg_alpha_forward(x, count, pass);
 		}
 		bpg_alpha_plan_free(x, x->alpha, count);
@@ -858,8 +863,7 @@ void bpg_wave_fini(struct bpg_wave *w)
 	memset(w, 0, sizeof *w);
 }
 
-/* Bytes of the tile that takes most. */
-static enum bpg_status tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, size_t *bytes)
+enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, size_t *bytes)
 {
 	struct bpg_stage two = *s; /* passes: the second is as any other */
 	struct bpg_wave one = { 0 };
@@ -887,10 +891,10 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, st
 		return BPG_OK;
 	for (int o = 0; o < m->options.owners; o++)
 		fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
-	BPG_TRY(tile_bytes(ctx, m, s, &tile));
+	BPG_TRY(bpg_stage_tile_bytes(ctx, m, s, &tile));
 	if (fixed + tile > limit && s->iterations) {
 		s->recompute = true;
-		BPG_TRY(tile_bytes(ctx, m, s, &tile));
+		BPG_TRY(bpg_stage_tile_bytes(ctx, m, s, &tile));
 	}
 	m->least_bytes = BPG_MAX(m->least_bytes, fixed + tile);
 	if (m->least_bytes > limit)

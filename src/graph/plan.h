@@ -32,6 +32,7 @@ enum bpg_step_kind {
 	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel. Planes: the points over all operands,
 	                             with the coefficients in from; extra[2]: where they are listed; a step of Adam for the
 	                             weights; k: which */
+	BPG_STEP_ROW_WEIGHTS,     /* joint: of the tile's rows, from the derivatives by the bounds of their node */
 	/* Domains; extra[] as above. */
 	BPG_STEP_BETA_SAVE,       /* the best parameters */
 	BPG_STEP_BETA_POINTS,     /* where the bounds are attained, from `from`, the points over an input */
@@ -59,7 +60,13 @@ struct bpg_lasting {
 	struct bpg_alpha_columns at;
 	int arrays;               /* of parameters; moments are twice as many; 0: none here */
 	struct bpg_tensor *alpha, *moments;
+	/* The joint objective, from the walk back to the chain forward: coefficients kept of choices or whole, the point over an input. */
+	struct bpg_tensor *kept, *rows, *point;
+	size_t stored;            /* bytes of these, once a walk has been planned */
 };
+
+/* A pass is a walk back and a chain forward; in the joint objective chains come when the rows of all stages have been bounded. */
+enum bpg_phase { BPG_PHASE_WHOLE, BPG_PHASE_WALK, BPG_PHASE_CHAIN };
 
 struct bpg_tile {
 	const int64_t *element;   /* [count] elements of the start node */
@@ -111,6 +118,8 @@ struct bpg_stage {
 	int iterations;           /* steps of the optimiser, 0: plain */
 	struct bpg_batch *batch;  /* rows of domains (domains.h); null: of the region */
 	int from, to;             /* passes of this round; pass `iterations` is the last */
+	bool joint;               /* the joint objective */
+	enum bpg_phase phase;     /* of a pass, where it is planned */
 	bool bounded;             /* tile.plain is known from the start */
 	bool recompute;           /* coefficients that the forward chain needs are walked to once more, in place of kept */
 };
@@ -134,6 +143,8 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 /* Tiles [first, first+count) of the stage. Replaces the content of `wave`. */
 enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, int first, int count, struct bpg_wave *wave);
 void bpg_wave_fini(struct bpg_wave *wave);
+/* Bytes of the tile that takes most, alone. */
+enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, size_t *bytes);
 /* Tiles in flight that the memory limit allows (at least 1). Where not even one fits, coefficients are recomputed in place of kept;
  * and if that does not help either, the model goes on as a plan, so that its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, int *tiles);
@@ -144,6 +155,8 @@ enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const
 /* Bytes of what a tile keeps from round to round, and while it is packed anew, node by node. */
 size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *tile);
 size_t bpg_tile_packing(const struct bpg_model *m, const struct bpg_tile *tile);
+/* And from a walk to its chain. */
+size_t bpg_tile_stored(const struct bpg_model *m, const struct bpg_tile *tile);
 
 /* True when the walk ends at this node. */
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *stage, int node);

@@ -71,10 +71,18 @@ static int params(struct writer *x, int tile, int node, int arrays, struct bpg_t
 	return b;
 }
 
+/* Whether what a walk keeps waits for the chain of another wave. */
+static bool stores(const struct writer *x)
+{
+	return x->s->phase != BPG_PHASE_WHOLE && !x->s->recompute;
+}
+
 /* Coefficients of a node that has slopes: each, or with each its line (see task_alpha.h). */
 static int kept(struct writer *x, int tile, int node)
 {
-	return params(x, tile, node, x->s->tile[tile].lasting[node].arrays == 1 ? 1 : 3, NULL);
+	struct bpg_lasting *l = &x->s->tile[tile].lasting[node];
+
+	return params(x, tile, node, l->arrays == 1 ? 1 : 3, stores(x) ? &l->kept : NULL);
 }
 
 /* What the tile keeps at a node from round to round; null after a failure. */
@@ -107,11 +115,21 @@ size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *t)
 	return bytes;
 }
 
+size_t bpg_tile_stored(const struct bpg_model *m, const struct bpg_tile *t)
+{
+	size_t bytes = 0;
+
+	for (int v = 0; t->lasting && v < m->nodes; v++)
+		bytes += t->lasting[v].stored;
+	return bytes;
+}
+
 struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 {
 	struct alpha_plan *a = bpg_calloc(1, sizeof *a);
 	struct bpg_model *m = x->m;
 	bool stays = !x->s->batch; /* a batch has its passes in one wave */
+	bool first = !x->s->from && x->s->phase != BPG_PHASE_CHAIN, last = x->s->from == x->s->iterations && x->s->phase != BPG_PHASE_WHOLE;
 
 	if (!a || !(a->slot = bpg_calloc((size_t)count * (size_t)m->nodes + 1, sizeof *a->slot)) || !(a->need = bpg_calloc((size_t)m->nodes + 1, 1))) {
 		x->st = bpg_nomem(x->ctx, "the slopes of a wave");
@@ -146,7 +164,7 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 				s->at = l->at;
 				s->alpha = params(x, t, v->id, 1, stays ? &l->alpha : NULL);
 				s->moments = params(x, t, v->id, 2, stays ? &l->moments : NULL);
-				if (!x->s->from)
+				if (first)
 					bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, -1 } });
 				continue;
 			}
@@ -157,9 +175,9 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 			s->at = l->at;
 			s->alpha = params(x, t, v->id, l->arrays, stays ? &l->alpha : NULL);
 			s->moments = params(x, t, v->id, 2 * l->arrays, stays ? &l->moments : NULL);
-			if (!x->s->recompute)
+			if (!x->s->recompute && !last)
 				s->kept = kept(x, t, v->id);
-			if (!x->s->from)
+			if (first)
 				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
 		}
 	return a;
@@ -170,7 +188,7 @@ void bpg_alpha_plan_free(struct writer *x, struct alpha_plan *a, int count)
 	for (int t = x->first; a && a->slot && t < x->first + count; t++)
 		for (int v = 0; v < x->m->nodes; v++) {
 			struct slot *s = &a->slot[(size_t)(t - x->first) * (size_t)x->m->nodes + (size_t)v];
-			if (s->kept >= 0)
+			if (s->kept >= 0 && x->s->phase != BPG_PHASE_WALK)
 				bpg_plan_free(x, t, v, s->kept);
 			if (s->alpha >= 0 && !x->w->buffer[s->alpha].home) { /* else they stay */
 				bpg_plan_free(x, t, v, s->alpha);
@@ -274,6 +292,57 @@ int bpg_alpha_point(struct writer *x, int tile, int node)
 	return point(x, tile, node);
 }
 
+void bpg_alpha_store(struct writer *x, int count)
+{
+	bool last = x->s->from == x->s->iterations;
+
+	for (int t = x->first; !x->st && t < x->first + count; t++)
+		for (int i = 0; !x->st && i < x->s->cone; i++) {
+			int id = x->s->visit[i];
+			struct slot *s = &SLOT(t, id);
+			struct bpg_lasting *l = lasting(x, t, id);
+			int store = -1;
+
+			if (!l)
+				return;
+			l->stored = 0;
+			if (s->kept >= 0)
+				l->stored += x->w->buffer[s->kept].bytes;
+			if (s->rows < 0)
+				continue;
+			if (stores(x) && !last && x->alpha->need[id]) {
+				store = s->rows;
+				if (bpg_stage_ends(x->m, x->s, id)) {
+					store = point(x, t, id);
+					bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CORNER, id, t, 0, 0, s->rows, store, 0, { 0 } });
+				}
+				if (x->st)
+					return;
+				x->w->buffer[store].home = store == s->rows ? &l->rows : &l->point;
+				l->stored += x->w->buffer[store].bytes;
+			}
+			if (store != s->rows)
+				bpg_plan_free(x, t, id, s->rows);
+			s->rows = -1;
+		}
+}
+
+/* What the walk has stored at a node, for the chain. */
+static void fetch(struct writer *x, int tile, int node)
+{
+	struct bpg_lasting *l = lasting(x, tile, node);
+	struct slot *s = &SLOT(tile, node);
+	bool end = bpg_stage_ends(x->m, x->s, node);
+
+	if (!l || !x->alpha->need[node] || (!end && x->m->node[node].hop.kind != BPG_HOP_PLANES))
+		return;
+	int b = end ? point(x, tile, node) : bpg_plan_buffer(x, tile, node);
+	if (b < 0)
+		return;
+	x->w->buffer[b].home = end ? &l->point : &l->rows;
+	*(end ? &s->point : &s->rows) = b;
+}
+
 static void forward_node(struct writer *x, int tile, int id, int pass)
 {
 	const struct bpg_model_node *v = &x->m->node[id];
@@ -287,7 +356,7 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 	}
 	s->readers = readers;
 	if (bpg_stage_ends(x->m, x->s, id)) {
-		if (x->alpha->need[id] && readers) {
+		if (x->alpha->need[id] && readers && s->point < 0) {
 			s->point = point(x, tile, id);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CORNER, id, tile, 0, 0, s->rows, s->point, 0, { 0 } });
 			bpg_plan_free(x, tile, id, s->rows);
@@ -342,6 +411,11 @@ void bpg_alpha_forward(struct writer *x, int count, int pass)
 	int first = x->first;
 	bool last = !x->s->batch && pass == x->s->iterations;
 
+	for (int t = first; x->s->phase == BPG_PHASE_CHAIN && !x->st && t < first + count; t++) {
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ROW_WEIGHTS, x->s->node, t, 0, 0, -1, -1, 0, { 0 } });
+		for (int i = 0; stores(x) && !x->st && i < x->s->cone; i++)
+			fetch(x, t, x->s->visit[i]);
+	}
 	/* Ends first: where the bound is attained follows from the state, which walks to recompute begin anew. */
 	for (int i = x->s->cone - 1; !last && !x->st && i >= 0; i--)
 		for (int t = first; x->alpha->need[x->s->visit[i]] && bpg_stage_ends(m, x->s, x->s->visit[i]) && t < first + count; t++)

@@ -53,6 +53,8 @@ int bpg_alpha_weights(const struct writer *x, int tile, int node);
 void bpg_alpha_meet(struct writer *x, int tile, int node, int buffer);
 /* Coefficients over an end of the walk, or over a node with sparse planes, that the forward chain will need. */
 void bpg_alpha_keep(struct writer *x, int tile, int node, int buffer);
+/* After a walk of the joint objective: what the chain will need stays. */
+void bpg_alpha_store(struct writer *x, int count);
 /* The forward chain of all tiles, with a step of every slope. */
 void bpg_alpha_forward(struct writer *x, int count, int pass);
 /* Buffers of a tile at a node: slopes, moments, coefficients kept of a choice, and whole; -1: none. */

@@ -73,12 +73,12 @@ static enum bpg_status results_new(struct bpg_ctx *ctx, struct bpg_model *m, str
 	return BPG_OK;
 }
 
-/* Passes [from, to) of all tiles, `size` of them in a wave. */
-static enum bpg_status run_round(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size)
+enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size, const size_t *others)
 {
 	struct bpg_wave wave = { 0 };
+	bool bounds = s->phase != BPG_PHASE_CHAIN;
 	size_t *beside = bpg_calloc((size_t)m->options.owners, sizeof *beside);
-	enum bpg_status st = beside ? results_new(ctx, m, s) : bpg_nomem(ctx, "the plan of a wave");
+	enum bpg_status st = !beside ? bpg_nomem(ctx, "the plan of a wave") : bounds ? results_new(ctx, m, s) : BPG_OK;
 
 	for (int t = 0; !st && t < s->tiles; t += size) {
 		int end = BPG_MIN(t + size, s->tiles);
@@ -87,10 +87,10 @@ static enum bpg_status run_round(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		if (st)
 			break;
 		for (int o = 0; o < m->options.owners; o++)
-			beside[o] = 0;
+			beside[o] = others ? others[o] : 0;
 		for (int i = 0; i < s->tiles; i++)
 			if (i < t || i >= end)
-				beside[s->tile[i].owner] += bpg_tile_lasting(m, &s->tile[i]);
+				beside[s->tile[i].owner] += bpg_tile_lasting(m, &s->tile[i]) + (s->joint ? bpg_tile_stored(m, &s->tile[i]) : 0);
 		account(m, s, &wave, beside);
 		if (m->dot)
 			bpg_wave_dot(m, s, &wave, m->dot);
@@ -98,11 +98,12 @@ static enum bpg_status run_round(struct bpg_ctx *ctx, struct bpg_model *m, struc
 			st = bpg_lower_wave(ctx, m, s, &wave);
 		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
 			st = bpg_model_wait(ctx, m);
-		for (int i = t; i < end; i++)
+		for (int i = t; bounds && i < end; i++)
 			m->rows += (int64_t)(s->to - s->from) * s->tile[i].count * (1 + (s->tile[i].sides == 3));
-		say(m, s);
+		if (bounds)
+			say(m, s);
 	}
-	enum bpg_status waited = bpg_model_wait(ctx, m);
+	enum bpg_status waited = bounds || st ? bpg_model_wait(ctx, m) : BPG_OK;
 	for (int t = 0; t < s->tiles; t++) {
 		bpg_tensor_release(s->tile[t].result_t);
 		bpg_tensor_release(s->tile[t].keep_t);
@@ -124,10 +125,10 @@ static bool stopped(const struct bpg_tile *t, int row)
 	return !(now > little * all || all == INFINITY);
 }
 
-/* Marks who leaves in met[]; true when anyone does. */
-static bool anyone_leaves(struct bpg_model *m, struct bpg_stage *s)
+/* Marks who leaves in met[]; true when anyone does. gains: those who gain no more leave, too. */
+static bool anyone_leaves(struct bpg_model *m, struct bpg_stage *s, bool gains)
 {
-	bool any = false, counted = s->from || s->bounded; /* gains are */
+	bool any = false, counted = gains && (s->from || s->bounded);
 
 	for (int t = 0; t < s->tiles; t++) {
 		struct bpg_tile *tile = &s->tile[t];
@@ -143,7 +144,7 @@ static bool anyone_leaves(struct bpg_model *m, struct bpg_stage *s)
 
 /* ---- rounds ---- */
 
-static int round_end(const struct bpg_model *m, const struct bpg_stage *s)
+int bpg_round_end(const struct bpg_model *m, const struct bpg_stage *s)
 {
 	int length = m->options.patience > 0 ? BPG_MIN(m->options.patience, ROUND) : ROUND, passes = s->iterations + 1;
 
@@ -154,14 +155,38 @@ static int round_end(const struct bpg_model *m, const struct bpg_stage *s)
 	return to >= s->iterations ? passes : to;
 }
 
+void bpg_round_plain(struct bpg_stage *s)
+{
+	for (int t = 0; t < s->tiles; t++)
+		memcpy(s->tile[t].plain, s->tile[t].result, (size_t)(s->tile[t].strips * BPG_LANES) * sizeof *s->tile[t].plain);
+}
+
+enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, bool gains)
+{
+	struct bpg_stage next;
+
+	if (!anyone_leaves(m, s, gains))
+		return BPG_OK;
+	account_packing(m, s);
+	enum bpg_status st = bpg_stage_repack(ctx, m, s, &next);
+	if (!st)
+		st = bpg_lower_move(ctx, m, s, &next);
+	bpg_lower_leave(m, s);
+	if (st) /* half is there, half here */
+		bpg_lower_leave(m, &next);
+	s->tile = next.tile;
+	s->tiles = next.tiles;
+	return st;
+}
+
 static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size, bpg_look_fn *look, void *arg)
 {
-	struct bpg_stage now = *s, next;
+	struct bpg_stage now = *s;
 	enum bpg_status st = BPG_OK;
 
 	for (now.from = 0; !st && now.tiles && now.from <= now.iterations; now.from = now.to) {
-		now.to = round_end(m, &now);
-		st = run_round(ctx, m, &now, size);
+		now.to = bpg_round_end(m, &now);
+		st = bpg_round_run(ctx, m, &now, size, NULL);
 		if (m->dry)
 			continue;
 		if (!st)
@@ -169,19 +194,8 @@ static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		if (st || now.to > now.iterations)
 			continue;
 		if (!now.from && !now.bounded)
-			for (int t = 0; t < now.tiles; t++)
-				memcpy(now.tile[t].plain, now.tile[t].result, (size_t)(now.tile[t].strips * BPG_LANES) * sizeof *now.tile[t].plain);
-		if (!anyone_leaves(m, &now))
-			continue;
-		account_packing(m, &now);
-		st = bpg_stage_repack(ctx, m, &now, &next);
-		if (!st)
-			st = bpg_lower_move(ctx, m, &now, &next);
-		bpg_lower_leave(m, &now);
-		if (st) /* half is there, half here */
-			bpg_lower_leave(m, &next);
-		now.tile = next.tile;
-		now.tiles = next.tiles;
+			bpg_round_plain(&now);
+		st = bpg_round_pack(ctx, m, &now, true);
 	}
 	bpg_lower_leave(m, &now);
 	if (st)

@@ -15,4 +15,16 @@ typedef enum bpg_status bpg_look_fn(struct bpg_ctx *ctx, struct bpg_model *m, co
  * With a memory limit a wave has all of its rounds before the next begins. BPG_ECANCELLED: what `look` has seen is sound. */
 enum bpg_status bpg_stage_run(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, bpg_look_fn *look, void *arg);
 
+/* ---- parts of it, for the joint objective ---- */
+
+/* Passes [from, to) of all tiles, `size` of them in a wave. Bounds are there on return; in the phase of chains tasks are submitted
+ * only. others: [owners] bytes that other stages hold; null: none. */
+enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, int size, const size_t *others);
+/* The pass before which the round that begins at `from` ends. */
+int bpg_round_end(const struct bpg_model *m, const struct bpg_stage *stage);
+/* Gains count from the present results. */
+void bpg_round_plain(struct bpg_stage *stage);
+/* Elements that are met leave, with `gains` also those that gain no more; tiles are replaced where any does. */
+enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, bool gains);
+
 #endif

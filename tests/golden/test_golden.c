@@ -352,7 +352,7 @@ START_TEST(test_case)
 			              width / *plain - 1);
 		outcome_fini(&o);
 	}
-	for (int objective = BPG_OBJECTIVE_LOCAL; objective <= BPG_OBJECTIVE_FIXED; objective++) {
+	for (int objective = BPG_OBJECTIVE_LOCAL; objective <= BPG_OBJECTIVE_JOINT; objective++) {
 		struct bpg_bound_options b = outcome_options(BPG_METHOD_CROWN, false);
 		struct outcome o;
 		char key[64];

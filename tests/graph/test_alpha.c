@@ -216,10 +216,11 @@ static bool as_planned(size_t peak, size_t planned)
 }
 
 /* One run with its own count of bytes. */
-static enum bpg_status run_within(struct outcome *out, const struct bpg_net *net, const struct bpg_region *g, size_t limit, size_t *peak)
+static enum bpg_status run_within(struct outcome *out, const struct bpg_net *net, const struct bpg_region *g, enum bpg_objective objective, size_t limit,
+                                  size_t *peak)
 {
 	struct bpg_rt_options again = { .owners = 1, .cancel = &cancel };
-	struct bpg_bound_options o = alpha(BPG_OBJECTIVE_LOCAL, 4, 2);
+	struct bpg_bound_options o = alpha(objective, 4, 2);
 
 	REQUIRE(!bpg_rt_again(ctx, rt, &again), "%s", bpg_ctx_message(ctx));
 	size_t others = bpg_rt_peak_bytes(rt, 0); /* of models that are still there */
@@ -234,18 +235,19 @@ static enum bpg_status run_within(struct outcome *out, const struct bpg_net *net
  * were there, most of them parameters, moments and coefficients; and a limit is kept. */
 START_TEST(test_memory)
 {
-	struct bpg_net *net = wide_net(_i);
+	const enum bpg_objective what = _i / 2 ? BPG_OBJECTIVE_JOINT : BPG_OBJECTIVE_LOCAL;
+	struct bpg_net *net = wide_net(_i % 2);
 	struct bpg_region g = box(net->in_count);
 	struct outcome all, none, least, more;
 	size_t peak;
 
-	REQUIRE(!run_within(&all, net, &g, 0, &peak), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!run_within(&all, net, &g, what, 0, &peak), "%s", bpg_ctx_message(ctx));
 	REQUIRE(all.m->kept_stages > 0 && !all.m->recomputed_stages, "%d stages kept, %d recomputed", all.m->kept_stages, all.m->recomputed_stages);
-	REQUIRE(run_within(&none, net, &g, 1, &peak) == BPG_ENOMEM, "one byte was enough");
+	REQUIRE(run_within(&none, net, &g, what, 1, &peak) == BPG_ENOMEM, "one byte was enough");
 	/* That is a limit for a network whose neurons are all unstable: less will do, until coefficients do not fit. */
 	size_t limit = none.m->least_bytes;
 	for (;; limit -= limit / 20, outcome_fini(&least)) {
-		REQUIRE(!run_within(&least, net, &g, limit, &peak), "%s", bpg_ctx_message(ctx));
+		REQUIRE(!run_within(&least, net, &g, what, limit, &peak), "%s", bpg_ctx_message(ctx));
 		if (least.m->recomputed_stages)
 			break;
 	}
@@ -253,7 +255,7 @@ START_TEST(test_memory)
 	REQUIRE((double)peak <= LATE * (double)limit, "%zu bytes in a limit of %zu", peak, limit);
 	REQUIRE(as_planned(peak, least.m->most_bytes[0]), "%zu bytes, planned %zu", peak, least.m->most_bytes[0]);
 
-	REQUIRE(!run_within(&more, net, &g, 2 * limit, &peak), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!run_within(&more, net, &g, what, 2 * limit, &peak), "%s", bpg_ctx_message(ctx));
 	REQUIRE(more.bounds_hash == all.bounds_hash, "other bounds in twice the memory");
 	REQUIRE(as_planned(peak, more.m->most_bytes[0]), "%zu bytes, planned %zu", peak, more.m->most_bytes[0]);
 	REQUIRE(more.m->alpha_bytes > more.m->most_bytes[0] / 3, "%zu bytes of parameters in %zu", more.m->alpha_bytes, more.m->most_bytes[0]);
@@ -273,7 +275,7 @@ int main(void)
 	tcase_add_loop_test(t, test_leave, 0, NETS);
 	tcase_add_loop_test(t, test_goal, 0, NETS);
 	tcase_add_test(t, test_progress_and_stop);
-	tcase_add_loop_test(t, test_memory, 0, 2);
+	tcase_add_loop_test(t, test_memory, 0, 4);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

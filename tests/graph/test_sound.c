@@ -402,10 +402,12 @@ static void try_region(struct trial *t, int kind)
 	}
 	for (int c = 0; c < CLIMBS && kind != 2; c++)
 		climb(t, &t->row[c % ROWS], c % 2 ? 1 : -1);
-	for (int method = BPG_METHOD_IBP; method <= BPG_METHOD_CROWN + 1; method++) /* the last one: CROWN with its slopes optimised */
+	for (int method = BPG_METHOD_IBP; method <= BPG_METHOD_CROWN + 2; method++) /* the last ones: CROWN with its slopes optimised */
 		for (int wide = 0; wide < 2; wide++) {
 			struct bpg_bound_options b = outcome_options((enum bpg_method)BPG_MIN(method, (int)BPG_METHOD_CROWN), wide);
 			b.iterations = method > BPG_METHOD_CROWN ? 3 : 0;
+			b.objective = method > BPG_METHOD_CROWN + 1 ? BPG_OBJECTIVE_JOINT : BPG_OBJECTIVE_LOCAL;
+			b.patience = 1;
 			struct outcome o;
 			int sides = (int)bpg_rng_below(&t->rng, 6);
 			b.sides = sides == 1 || sides == 2 ? sides : 3;
