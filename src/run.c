@@ -256,7 +256,7 @@ static enum bpg_status decide(struct run *x)
 		                .then_iterations = x->o->method == BPG_METHOD_AUTO ? (int)x->o->iterations : 0, .search = x->o->method == BPG_METHOD_AUTO || x->o->method == BPG_METHOD_BETA,
 		                .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
 		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
-		                .seed = (uint64_t)x->o->seed, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r,
+		                .seed = (uint64_t)x->o->seed, .deadline = x->deadline, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r,
 		                .checkpoint = x->o->checkpoint, .checkpoint_every = x->o->checkpoint_every, .resume = x->o->resume, .interrupt = x->o->cancel };
 
 	if (d.checkpoint || d.resume)

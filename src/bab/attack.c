@@ -48,10 +48,11 @@ int bpg_witness_try(struct bpg_ctx *ctx, const struct bpg_net *net, const struct
 struct shared {
 	const struct bpg_net *net;
 	const struct bpg_spec *spec;
+	double until;
 	pthread_mutex_t lock;
 	int64_t best;             /* lowest attempt that found a witness, INT64_MAX: none */
 	float *x, *y;
-	atomic_bool unsure, found;
+	atomic_bool unsure, found, cut;
 };
 
 struct arg {
@@ -106,6 +107,15 @@ static bool try_point(const struct arg *a, struct bpg_ctx *ctx, const float *x, 
 	return answer > 0;
 }
 
+/* Is time over? */
+static bool over(struct shared *s)
+{
+	if (!(s->until > 0 && bpg_now() >= s->until))
+		return false;
+	atomic_store(&s->cut, true);
+	return true;
+}
+
 static double finite_end(double v, double other, double sign)
 {
 	return isfinite(v) ? v : isfinite(other) ? other + sign : sign;
@@ -125,7 +135,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	float *fx = NULL, *fy;
 
 	(void)buffer;
-	if (!arena || !ctx || atomic_load(&a->s->found))
+	if (!arena || !ctx || atomic_load(&a->s->found) || over(a->s))
 		goto out;
 	value = bpg_arena_alloc(arena, (size_t)net->nodes + 1, sizeof *value);
 	x = bpg_arena_alloc(arena, (size_t)(2 * n + 2 * m + 1), sizeof *x);
@@ -146,7 +156,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			fx[i] = (float)(d->box->lo[i] + (d->box->up[i] - d->box->lo[i]) / 2);
 	}
 	double rate = 0.25, last = INFINITY;
-	for (int k = 0; k < STEPS && !bpg_rt_stopped(rt) && !atomic_load(&a->s->found); k++) {
+	for (int k = 0; k < STEPS && !bpg_rt_stopped(rt) && !atomic_load(&a->s->found) && (!k || !over(a->s)); k++) {
 		int worst = -1;
 		double most = -INFINITY;
 
@@ -194,27 +204,27 @@ out:
 	bpg_arena_free(arena);
 }
 
-enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, struct bpg_rt *rt, uint64_t seed,
-                           struct bpg_arena *arena, struct bpg_witness *w)
+enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_attack_plan *p, struct bpg_arena *arena, struct bpg_witness *w, bool *cut)
 {
-	struct shared s = { .net = net, .spec = spec, .best = INT64_MAX };
-	int64_t disjuncts = BPG_MIN(spec->disjuncts, (int64_t)MOST_DISJUNCTS), attempts = disjuncts * (RESTARTS + 1);
+	struct shared s = { .net = p->net, .spec = p->spec, .until = p->until, .best = INT64_MAX };
+	int64_t disjuncts = BPG_MIN(p->disjuncts, (int64_t)MOST_DISJUNCTS), attempts = disjuncts * (RESTARTS + 1);
 	enum bpg_status st = BPG_OK;
 
 	*w = (struct bpg_witness){ .found = false };
-	s.x = bpg_arena_alloc(arena, (size_t)net->in_count + 1, sizeof *s.x);
-	s.y = bpg_arena_alloc(arena, (size_t)net->out_count + 1, sizeof *s.y);
+	s.x = bpg_arena_alloc(arena, (size_t)p->net->in_count + 1, sizeof *s.x);
+	s.y = bpg_arena_alloc(arena, (size_t)p->net->out_count + 1, sizeof *s.y);
 	if (!s.x || !s.y)
 		return bpg_nomem(ctx, "the attack");
 	pthread_mutex_init(&s.lock, NULL);
-	for (int64_t i = 0; !st && i < attempts && s.best == INT64_MAX; i += BATCH) {
+	for (int64_t i = 0; !st && i < attempts && s.best == INT64_MAX && !over(&s); i += BATCH) {
 		for (int64_t k = i; !st && k < BPG_MIN(attempts, i + BATCH); k++) {
 			/* Disjuncts are spread over a long list when there are too many to try all. */
-			struct arg a = { &s, seed, k, k % disjuncts * (spec->disjuncts / disjuncts), (int)(k / disjuncts) };
+			int64_t d = k % disjuncts * (p->disjuncts / disjuncts);
+			struct arg a = { &s, p->seed, k, p->disjunct ? p->disjunct[d] : d, (int)(k / disjuncts) };
 			struct bpg_task t = { .kind = BPG_TASK_ATTACK, .run = attempt, .arg = &a, .arg_bytes = sizeof a, .node = -1, .tile = (int)k };
-			st = bpg_rt_submit(rt, &t);
+			st = bpg_rt_submit(p->rt, &t);
 		}
-		enum bpg_status waited = bpg_rt_wait(rt, ctx);
+		enum bpg_status waited = bpg_rt_wait(p->rt, ctx);
 		st = waited ? waited : st;
 	}
 	pthread_mutex_destroy(&s.lock);
@@ -222,5 +232,6 @@ enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_net *net, const
 	w->unsure = atomic_load(&s.unsure);
 	w->x = s.x;
 	w->y = s.y;
+	*cut = atomic_load(&s.cut);
 	return w->found ? BPG_OK : st;
 }

@@ -11,9 +11,19 @@ struct bpg_witness {
 	float *x, *y;             /* [inputs], [outputs]; owned by the arena given */
 };
 
-/* Tries the disjuncts, each from its centre and from `restarts` random points, as tasks. Deterministic in `seed`. */
-enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_net *net, const struct bpg_spec *spec, struct bpg_rt *rt, uint64_t seed,
-                           struct bpg_arena *arena, struct bpg_witness *w);
+struct bpg_attack_plan {
+	const struct bpg_net *net;
+	const struct bpg_spec *spec;
+	struct bpg_rt *rt;
+	uint64_t seed;
+	const int32_t *disjunct;  /* [disjuncts] which are tried; null: the first of the property */
+	int64_t disjuncts;
+	double until;             /* bpg_now() at which no further step is made; 0: none */
+};
+
+/* Tries disjuncts, all from their centres first, then from random points, as tasks. Deterministic in the seed where time does not
+ * end it; *cut: it did. */
+enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_attack_plan *plan, struct bpg_arena *arena, struct bpg_witness *w, bool *cut);
 
 /* A point is a witness when it is float32, inside the box, and the assertions hold both in the float32 replay and in
  * outward double arithmetic. y: [outputs], written. 1: witness, 0: none, -1: only one of the two holds. */

@@ -85,7 +85,28 @@ struct saved {
 	struct bpg_saver *saver;
 	struct bpg_position at;
 	struct bpg_resume from;
+	bool cut;                 /* the attack had not time enough */
 };
+
+/* Points are tried for a share of the time before bounds and, where it was too short, for as much again on what bounds leave open. In
+ * step time decides nothing. */
+static const double attack_share = 0.1, attack_seconds = 3;
+
+static enum bpg_status attack(struct bpg_decide *x, const int32_t *disjunct, int64_t disjuncts, uint64_t seed, struct saved *s)
+{
+	struct bpg_attack_plan plan = { .net = x->net, .spec = x->spec, .rt = x->rt, .seed = seed, .disjunct = disjunct, .disjuncts = disjuncts };
+	struct bpg_witness w;
+	double now = bpg_now();
+
+	if (!x->synchronous)
+		plan.until = now + (x->deadline > 0 ? BPG_MAX(attack_share * (x->deadline - now), 0) : attack_seconds);
+	enum bpg_status st = bpg_attack(x->ctx, &plan, x->result->arena, &w, &s->cut);
+	x->result->seconds.search += bpg_now() - now;
+	s->at.unsure |= w.unsure;
+	if (!st && w.found)
+		sat(x, &w);
+	return st;
+}
 
 /* What bounds of the whole box leave open is searched part by part. */
 static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, struct bpg_model *root, const int32_t *open, int *opens)
@@ -129,7 +150,9 @@ static enum bpg_status decide_group(struct bpg_decide *x, struct saved *saved, i
 		st = bound_box(x, first, last, lower, upper, &region, open, &opens, &model);
 	}
 	x->bound.iterations = asked;
-	if (!st && opens && x->search && rows)
+	if (!st && opens && saved->cut)
+		st = attack(x, open, opens, x->seed + 1, saved);
+	if (!st && opens && x->search && rows && x->result->verdict != BPG_VERDICT_SAT)
 		st = search_group(x, saved, model, open, &opens);
 	*all = *all && !opens;
 	bpg_model_free(model);
@@ -189,21 +212,17 @@ static enum bpg_status begin(struct bpg_decide *x, struct saved *s, double *lowe
 static enum bpg_status decide(struct bpg_decide *x, struct saved *s, double *lower, double *upper)
 {
 	struct bpg_result *r = x->result;
-	struct bpg_witness w = { .unsure = s->at.unsure };
-	double start = bpg_now(), attacked;
+	double start, attacked;
 	enum bpg_status st = BPG_OK;
 
 	if (x->attack && x->spec->disjuncts && !s->at.attacked)
-		st = bpg_attack(x->ctx, x->net, x->spec, x->rt, x->seed, r->arena, &w);
-	r->seconds.search = attacked = bpg_now() - start;
-	if (!st && w.found) {
-		sat(x, &w);
-		return BPG_OK;
-	}
+		st = attack(x, NULL, x->spec->disjuncts, x->seed, s);
+	if (r->verdict == BPG_VERDICT_SAT)
+		return st;
 	start = bpg_now();
+	attacked = r->seconds.search;
 	if (!st) {
 		s->at.attacked = true;
-		s->at.unsure = w.unsure;
 		bpg_saver_position(s->saver, &s->at);
 		st = decide_from(x, s, lower, upper);
 	}
@@ -221,7 +240,7 @@ static enum bpg_status decide(struct bpg_decide *x, struct saved *s, double *low
 		r->verdict = BPG_VERDICT_UNSAT;
 	else if (s->at.all)
 		r->note = "--sound=off proves nothing: the bounds would refute the property, rounding is not counted";
-	else if (w.unsure)
+	else if (s->at.unsure)
 		r->note = "a point was found where only the float32 replay or only exact arithmetic violates the property";
 	return BPG_OK;
 }

@@ -21,6 +21,7 @@ struct bpg_decide {
 	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
 	void *search_progress_arg;
 	uint64_t seed;
+	double deadline;          /* bpg_now() at which the run is cancelled; 0: none */
 	/* The decision is saved there, as often as said, and gone on with from there; null: not. With the fingerprint of the question. */
 	const char *checkpoint, *resume;
 	double checkpoint_every;
