@@ -13,9 +13,10 @@
 /* ---- columns: the order in which a tile holds the elements of a node ---- */
 
 /* LIST: the elements that can matter, the same for all tiles; the first `mixed` have two different planes at their
- * nonlinear consumer. GRID: channel-last positions; a tile holds all channels of a box of positions. */
+ * nonlinear consumer. GRID: channel-last positions; a tile holds all channels of a box of positions (solid: of all, as a matrix
+ * makes them). */
 struct bpg_columns {
-	bool grid;
+	bool grid, solid;
 	int64_t n;                /* elements of the node */
 	int64_t count, mixed;     /* LIST: columns */
 	int32_t *index;           /* LIST: [count] element of a column */

@@ -165,6 +165,8 @@ static enum bpg_status set_grids(struct bpg_ctx *ctx, struct bpg_model *m)
 		*gi = in;
 	}
 	for (int i = 0; i < m->nodes; i++)
+		grid[find(group, i)].solid |= m->node[i].hop.kind == BPG_HOP_DENSE;
+	for (int i = 0; i < m->nodes; i++)
 		if (grid[find(group, i)].grid) {
 			m->node[i].columns = grid[find(group, i)];
 			m->node[i].columns_set = true;

@@ -139,7 +139,9 @@ static void find_windows(const struct bpg_model *m, const struct bpg_stage *s, c
 
 			if (!in->grid)
 				continue;
-			if (v->hop.kind == BPG_HOP_CONV)
+			if (in->solid || v->hop.kind == BPG_HOP_DENSE)
+				r = whole(in);
+			else if (v->hop.kind == BPG_HOP_CONV)
 				r = conv_window(&v->hop.conv, w);
 			else if (v->hop.out->grid && (v->hop.kind == BPG_HOP_UNARY || v->hop.kind == BPG_HOP_ELEMENT))
 				r = *w;
@@ -298,6 +300,9 @@ static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, con
 	const struct bpg_columns *k = &m->node[s->node].columns;
 	int best = 1, longest = BPG_MAX(k->size[0], k->size[1]);
 	double least = INFINITY;
+
+	if (k->solid)
+		return longest;
 
 	for (int edge = 1; edge < 2 * longest; edge *= 2) {
 		int64_t windows = (int64_t)((k->size[0] + edge - 1) / edge) * ((k->size[1] + edge - 1) / edge);

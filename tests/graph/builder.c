@@ -186,6 +186,23 @@ int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struc
 	return build_add(b, node, 4, (int64_t[]){ 1, outs, build_out_size(w, t.dim[2], 0), build_out_size(w, t.dim[3], 1) });
 }
 
+int build_conv_transpose(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const int64_t extra[2])
+{
+	struct build_tensor t = b->t[x];
+	char more[40];
+	const char *k = build_constant(b, 4, (int64_t[]){ t.dim[1], outs / groups, w->kernel[0], w->kernel[1] }, NULL), *c = build_constant(b, 1, &outs, NULL);
+	int64_t dim[4] = { 1, outs };
+
+	snprintf(more, sizeof more, "%s %s", k, c);
+	struct ow node = reads(b, "ConvTranspose", x, more);
+	window_attributes(&node, w, false);
+	ow_attr_int(&node, "group", groups);
+	ow_attr_ints(&node, "output_padding", 2, extra);
+	for (int a = 0; a < 2; a++)
+		dim[2 + a] = w->stride[a] * (t.dim[2 + a] - 1) + extra[a] + w->kernel[a] - w->pad[a] - w->pad[2 + a];
+	return build_add(b, node, 4, dim);
+}
+
 int build_pool(struct build *b, const char *op, int x, const struct build_window *w, bool count_padding)
 {
 	struct ow node = reads(b, op, x, "");
@@ -222,6 +239,16 @@ static const char *integer(struct build *b, int64_t value)
 	snprintf(name, sizeof names[0], "i%d", b->constants++);
 	ow_add_tensor(&b->graph, ow_integers(name, 1, &value));
 	return name;
+}
+
+int build_image(struct build *b, int x, const int64_t dim[3])
+{
+	int64_t shape[4] = { 1, dim[0], dim[1], dim[2] };
+	char name[16];
+
+	snprintf(name, sizeof name, "i%d", b->constants++);
+	ow_add_tensor(&b->graph, ow_integers(name, 4, shape));
+	return build_add(b, reads(b, "Reshape", x, name), 4, shape);
 }
 
 int build_slice(struct build *b, int x, int axis, int64_t from, int64_t to, int64_t step)

@@ -53,6 +53,9 @@ struct build_window {
 int64_t build_out_size(const struct build_window *w, int64_t in, int a);
 int build_conv(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const float *W,
         const float *bias);
+/* Dilation 1; extra: further places behind the output. */
+int build_conv_transpose(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w, const int64_t extra[2]);
+int build_image(struct build *b, int x, const int64_t dim[3]);      /* a vector as channels, rows, columns */
 int build_pool(struct build *b, const char *op, int x, const struct build_window *w, bool count_padding);
 int build_batchnorm(struct build *b, int x, const float *scale, const float *shift, const float *mean, const float *var,
         float eps);

@@ -51,6 +51,17 @@ static bool draw_window(struct build *b, int x, bool dilate, struct build_window
 	return true;
 }
 
+/* Places that pads take away may be too many. */
+static void transposed(struct build *b, int x, int64_t outs, int64_t groups, const struct build_window *w)
+{
+	int64_t extra[2] = { build_below(b, (int)w->stride[0]), build_below(b, (int)w->stride[1]) };
+
+	for (int a = 0; a < 2; a++)
+		if (w->stride[a] * (b->t[x].dim[2 + a] - 1) + extra[a] + w->kernel[a] - w->pad[a] - w->pad[2 + a] < 1)
+			return;
+	build_conv_transpose(b, x, outs, groups, w, extra);
+}
+
 static void image_step(struct build *b)
 {
 	static const char *const unary[] = { "Relu", "Relu", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Neg" };
@@ -61,7 +72,7 @@ static void image_step(struct build *b)
 	if (x < 0)
 		return;
 	channels = b->t[x].dim[1];
-	switch (build_below(b, 11)) {
+	switch (build_below(b, 12)) {
 	case 0: case 1: case 2:
 		groups = channels % 2 == 0 && build_below(b, 2) ? 2 : 1;
 		if (draw_window(b, x, true, &w))
@@ -87,6 +98,11 @@ static void image_step(struct build *b)
 	case 9:
 		if (b->t[x].dim[3] > 1)
 			build_slice(b, x, 3, b->t[x].dim[3] - 1, -b->t[x].dim[3] - 1, -1);
+		return;
+	case 10:
+		groups = channels % 2 == 0 && build_below(b, 2) ? 2 : 1;
+		if (draw_window(b, x, false, &w) && b->t[x].dim[2] * b->t[x].dim[3] <= 36)
+			transposed(b, x, groups * (1 + build_below(b, 2)), groups, &w);
 		return;
 	default:
 		build_concat(b, x, partner(b, x), 1);
@@ -137,7 +153,13 @@ static struct bpg_net *draw_net(struct bpg_ctx *ctx, uint64_t seed)
 
 	build_start(&b, seed);
 	image = build_below(&b, 2);
-	for (int inputs = 1 + build_below(&b, 2); inputs > 0; inputs--)
+	bool decoder = image && build_below(&b, 3) == 0; /* an image made of a vector by a matrix */
+	if (decoder) {
+		int64_t dim[3] = { 1 + build_below(&b, 2), 2 + build_below(&b, 3), 2 + build_below(&b, 3) };
+		int x = build_dense(&b, build_vector(&b, 1 + build_below(&b, 4)), dim[0] * dim[1] * dim[2], NULL, NULL);
+		build_image(&b, build_below(&b, 2) ? build_unary(&b, "Relu", x) : x, dim);
+	}
+	for (int inputs = decoder ? 0 : 1 + build_below(&b, 2); inputs > 0; inputs--)
 		if (image)
 			build_input(&b, 4, (int64_t[]){ 1, 1 + build_below(&b, 2), 2 + build_below(&b, 3), 2 + build_below(&b, 3) });
 		else
