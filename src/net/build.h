@@ -71,6 +71,9 @@ enum bpg_status bpg_pass_norm(struct bpg_build *b, const struct bpg_import *im, 
 /* Normalisations of one node, spelled out. */
 enum bpg_status bpg_pass_normalization(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                                        const char *tensor, struct bpg_value *out, bool *done);
+/* A transposed convolution. */
+enum bpg_status bpg_pass_transposed(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
+                                    const char *tensor, struct bpg_value *out, bool *done);
 /* A slice of fixed length at a variable position. */
 enum bpg_status bpg_pass_window(struct bpg_build *b, const struct bpg_import *im, int nin, const struct bpg_value *const *in,
                                 const char *tensor, struct bpg_value *out, bool *done);

@@ -156,7 +156,7 @@ enum bpg_status bpg_build_node(struct bpg_build *b, struct bpg_import *im, const
 	static enum bpg_status (*const pass[])(struct bpg_build *, const struct bpg_import *, int, const struct bpg_value *const *,
 	                                       const char *, struct bpg_value *, bool *) = {
 		bpg_pass_gate, bpg_pass_prelu, bpg_pass_square, bpg_pass_norm, bpg_pass_normalization, bpg_pass_window,
-		bpg_pass_bias,
+		bpg_pass_bias, bpg_pass_transposed,
 	};
 	for (size_t k = 0; k < BPG_LEN(pass); k++) {
 		bool done;
