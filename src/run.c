@@ -41,6 +41,27 @@ static bool optimised(const struct bpg_options *o)
 	return o->method == BPG_METHOD_ALPHA || o->method == BPG_METHOD_BETA;
 }
 
+static int owners(const struct bpg_options *o)
+{
+	return (int)o->shards;
+}
+
+/* One owner and several do not go together. */
+static enum bpg_status check_placement(const struct run *x)
+{
+	if (x->o->placement == BPG_PLACEMENT_SINGLE && owners(x->o) > 1)
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; leave --shards out, or choose rows or fsdp", owners(x->o));
+	return BPG_OK;
+}
+
+static const char *placement_name(const struct bpg_options *o)
+{
+	static const char *const name[] = { [BPG_PLACEMENT_SINGLE] = "single", [BPG_PLACEMENT_ROWS] = "rows", [BPG_PLACEMENT_FSDP] = "fsdp",
+		                            [BPG_PLACEMENT_OFFLOAD] = "offload" };
+
+	return name[o->placement ? o->placement : owners(o) > 1 ? BPG_PLACEMENT_ROWS : BPG_PLACEMENT_SINGLE];
+}
+
 static void set_bound_options(struct run *x)
 {
 	const struct bpg_options *o = x->o;
@@ -61,7 +82,8 @@ static void set_bound_options(struct run *x)
 		.panel = o->panel,
 		.tile = o->tile,
 		.wave = o->wave,
-		.owners = (int)o->shards,
+		.placement = (enum bpg_placement)o->placement,
+		.owners = owners(o),
 		.memory = (size_t)o->memory,
 		.progress = bpg_progress_step,
 		.progress_arg = &x->progress,
@@ -241,11 +263,16 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 	st = bpg_bounds(x->ctx, m, row, count, lo, up);
 	if (!st)
 		st = bpg_result_fill(x->ctx, x->r, m, false);
-	if (!st)
+	int64_t *traffic = bpg_arena_alloc(x->r->arena, (size_t)m->options.owners, sizeof *traffic);
+	if (!st && !traffic)
+		st = bpg_nomem(x->ctx, "the plan");
+	if (!st) {
+		memcpy(traffic, m->traffic, (size_t)m->options.owners * sizeof *traffic);
 		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .alpha_bytes = x->r->alpha_bytes,
-			                 .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = m->traffic, .tasks = m->planned,
+			                 .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = traffic, .tasks = m->planned,
 			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
 			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt)) };
+	}
 	bpg_model_free(m);
 	return st;
 }
@@ -322,7 +349,7 @@ void bpg_runtime_release(void)
 
 static enum bpg_status start(struct run *x)
 {
-	struct bpg_rt_options rt = { .owners = (int)x->o->shards, .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
+	struct bpg_rt_options rt = { .owners = owners(x->o), .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
 		                     .cancel = x->o->cancel };
 
 	if (held) {
@@ -348,10 +375,10 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	x.r = arena ? bpg_arena_alloc(arena, 1, sizeof *x.r) : NULL;
 	if (!x.r)
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
-	*x.r = (struct bpg_result){ .arena = arena, .owners = (int)x.o->shards, .inputs = net->in_count, .outputs = net->out_count };
+	*x.r = (struct bpg_result){ .arena = arena, .owners = owners(x.o), .inputs = net->in_count, .outputs = net->out_count };
 	x.r->network = bpg_arena_str(arena, net->path);
 	/* A run may end before there is a plan. */
-	x.r->predicted_bytes = bpg_arena_alloc(arena, (size_t)x.o->shards + 1, sizeof *x.r->predicted_bytes);
+	x.r->predicted_bytes = bpg_arena_alloc(arena, (size_t)x.r->owners + 1, sizeof *x.r->predicted_bytes);
 	if (!x.r->predicted_bytes)
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
@@ -359,7 +386,8 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--%s: only a search for a verdict is saved; give a property", x.o->checkpoint ? "checkpoint" : "resume"), out);
 	set_bound_options(&x);
 	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : x.o->method == BPG_METHOD_BETA ? "beta-crown" : "crown";
-	x.r->placement = x.o->placement == BPG_PLACEMENT_ROWS || (x.o->placement == BPG_PLACEMENT_AUTO && x.o->shards > 1) ? "rows" : "single";
+	x.r->placement = placement_name(x.o);
+	BPG_TRY_TO(check_placement(&x), out);
 	x.r->seconds.load = bpg_now() - bpg_process_start();
 	if (x.o->timeout > 0)
 		x.deadline = bpg_process_start() + x.o->timeout;

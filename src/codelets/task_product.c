@@ -120,6 +120,14 @@ void bpg_task_pack_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	free(x.row);
 }
 
+void bpg_task_gather(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_gather *a = arg;
+
+	(void)rt;
+	memcpy(buffer[1], buffer[0], a->bytes);
+}
+
 /* ---- start ---- */
 
 /* Weights of some outputs as floats: of output i and input k at i*output + k*input. */

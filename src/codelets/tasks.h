@@ -76,6 +76,12 @@ bpg_task_fn bpg_task_pack_dense;
 /* Packs the kernel of a convolution: per group and 8 input channels, taps x output channels of the group x 8. */
 bpg_task_fn bpg_task_pack_conv;
 
+/* gather: a copy of a panel for an owner that reads it. buffers: panel (read), slot of at least as many bytes (write). */
+struct bpg_arg_gather {
+	size_t bytes;
+};
+bpg_task_fn bpg_task_gather;
+
 /* start: unit rows +-e_j of a node. Dense: rows of the weight matrix over its input (then, when `planes` is set, relaxed).
  * buffers: bounds of the node (read), [planes of the input's nonlinear node (read)], tile (write), state (write). */
 struct bpg_arg_start {

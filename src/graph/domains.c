@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/lower.h"
+#include "graph/panels.h"
 
 /* Rows of a tile: tasks that are worth their submission, and still two tiles for a batch that has enough. */
 enum { ROWS = 256, ROWS_LEAST = 64 };
@@ -51,7 +52,7 @@ static struct bpg_tile *tile_new(struct deal *x)
 	tile->domain = bpg_arena_alloc(b->arena, (size_t)x->room, sizeof *tile->domain);
 	if (!row || !tile->node || !tile->lane || !tile->share || !tile->domain)
 		return NULL;
-	*t = (struct bpg_tile){ .row = row, .sides = 1, .wide = b->options.wide || b->m->options.wide, .owner = s->tiles % b->m->options.owners };
+	*t = (struct bpg_tile){ .row = row, .sides = 1, .wide = b->options.wide || b->m->options.wide, .owner = bpg_tile_owner(b->m, s->tiles) };
 	s->tiles++;
 	return t;
 }
@@ -232,6 +233,7 @@ static enum bpg_status batch_new(struct bpg_ctx *ctx, struct bpg_model *m, const
 	*out = b;
 	b->model = *m;
 	b->m = m = &b->model;
+	b->model.slots = (struct bpg_slots){ 0 }; /* its own */
 	m->options.group = options->group;
 	m->options.rate = options->rate;
 	m->options.decay = options->decay;

@@ -4,12 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "graph/panels.h"
+
 /* A step is drawn by the kind of its task; what only the plan knows by its own name. */
 static const char *name(enum bpg_step_kind kind)
 {
 	static const enum bpg_task_kind task[] = {
 		[BPG_STEP_START] = BPG_TASK_START, [BPG_STEP_QUESTION] = BPG_TASK_START, [BPG_STEP_TOLL] = BPG_TASK_CONCRETIZE,
-		[BPG_STEP_RELAX] = BPG_TASK_RELAX, [BPG_STEP_GEMM] = BPG_TASK_GEMM, [BPG_STEP_CONV] = BPG_TASK_GEMM, [BPG_STEP_MAP] = BPG_TASK_MAP,
+		[BPG_STEP_RELAX] = BPG_TASK_RELAX, [BPG_STEP_GATHER] = BPG_TASK_GATHER, [BPG_STEP_GEMM] = BPG_TASK_GEMM, [BPG_STEP_CONV] = BPG_TASK_GEMM, [BPG_STEP_MAP] = BPG_TASK_MAP,
 		[BPG_STEP_PLANES] = BPG_TASK_RELAX, [BPG_STEP_ADD] = BPG_TASK_REDUCE, [BPG_STEP_COPY] = BPG_TASK_MAP,
 		[BPG_STEP_CONCRETIZE] = BPG_TASK_CONCRETIZE, [BPG_STEP_FINISH] = BPG_TASK_CONCRETIZE,
 		[BPG_STEP_ALPHA_START] = BPG_TASK_STEP, [BPG_STEP_ALPHA_RELAX] = BPG_TASK_RELAX, [BPG_STEP_ALPHA_STEP] = BPG_TASK_STEP,
@@ -59,9 +61,14 @@ void bpg_wave_dot(const struct bpg_model *m, const struct bpg_stage *s, const st
 			fputs("\\n", to);
 			quoted(to, m->node[p->node].net->tensor);
 		}
-		fprintf(to, "\\ntile %d", p->tile);
-		if (p->kind == BPG_STEP_GEMM)
+		if (p->kind == BPG_STEP_GATHER)
+			fprintf(to, "\\nowner %d", s->tile[p->tile].owner);
+		else
+			fprintf(to, "\\ntile %d", p->tile);
+		if (p->kind == BPG_STEP_GEMM || (p->kind == BPG_STEP_GATHER && p->panel != BPG_PANEL_FORWARD))
 			fprintf(to, " panel %d", p->panel);
+		if (p->kind == BPG_STEP_GATHER)
+			fprintf(to, " slot %d", p->k);
 		fprintf(to, "\"%s];\n", p->kind == BPG_STEP_GEMM || p->kind == BPG_STEP_CONV ? ", style=filled, fillcolor=lightblue" : "");
 		if (p->from >= 0 && writer[p->from] >= 0)
 			fprintf(to, "s%" PRId64 "_%" PRId64 " -> s%" PRId64 "_%" PRId64 ";\n", id, writer[p->from], id, i);
@@ -76,24 +83,4 @@ void bpg_wave_dot(const struct bpg_model *m, const struct bpg_stage *s, const st
 	}
 	fputs("}\n", to);
 	free(writer);
-}
-
-int64_t bpg_wave_traffic(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
-{
-	int owners = m->options.owners;
-	int64_t bytes = 0;
-
-	for (int64_t i = 0; owners > 1 && i < w->steps; i++) {
-		const struct bpg_step *p = &w->step[i];
-		const struct bpg_model_node *v = &m->node[p->node];
-		if (p->kind != BPG_STEP_GEMM || p->panel % owners == s->tile[p->tile].owner)
-			continue;
-		/* The first tile of its owner in this run of tiles at the panel fetches it. */
-		bool first = true;
-		for (int64_t j = i - 1; first && j >= 0 && w->step[j].kind == BPG_STEP_GEMM && w->step[j].node == p->node && w->step[j].panel == p->panel; j--)
-			first = s->tile[w->step[j].tile].owner != s->tile[p->tile].owner;
-		if (first)
-			bytes += 4 * BPG_MIN(v->panel_width, bpg_columns_places(v->hop.in[0]) - p->panel * v->panel_width) * bpg_columns_places(v->hop.out);
-	}
-	return bytes;
 }

@@ -1,4 +1,4 @@
-/* dot.h - the steps of a wave as a Graphviz graph, and what it moves. */
+/* dot.h - the steps of a wave as a Graphviz graph. */
 #ifndef BPG_DOT_GRAPH_H
 #define BPG_DOT_GRAPH_H
 
@@ -11,8 +11,5 @@ void bpg_dot_begin(FILE *to);
 void bpg_dot_end(FILE *to);
 /* One subgraph: a box for each step, an arrow for each buffer it reads from an earlier one. */
 void bpg_wave_dot(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, FILE *to);
-
-/* Bytes of panels that tiles of this wave read from other owners, each panel once for each owner. */
-int64_t bpg_wave_traffic(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "graph/crown.h"
 #include "graph/lower.h"
+#include "graph/panels.h"
 #include "graph/tighten.h"
 
 struct part {

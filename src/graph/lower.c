@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "graph/domains_internal.h"
+#include "graph/panels.h"
 #include "graph/sparse.h"
 
 /* Work of a block of an interval task: multiplications. */
 static const int64_t interval_block = (int64_t)1 << 18;
 /* Work of the planes of a place in the same unit. */
 static const int64_t planes_work = 256;
-enum { MOST_BLOCKS = 16, PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
-static const size_t panel_bytes_most = (size_t)16 << 20;
+enum { MOST_BLOCKS = 16 };
 
-static enum bpg_status submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_task_fn *run, const void *arg, size_t bytes, int buffers,
-                              struct bpg_tensor *const *tensor, const enum bpg_access *access, int priority, int node, int tile, double flops)
+enum bpg_status bpg_model_submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_task_fn *run, const void *arg, size_t bytes, int buffers,
+                                 struct bpg_tensor *const *tensor, const enum bpg_access *access, int priority, int node, int tile, double flops)
 {
 	struct bpg_task t = { .kind = kind, .run = run, .arg = arg, .arg_bytes = bytes, .buffers = buffers, .tensor = tensor, .access = access,
 		              .priority = priority, .node = node, .tile = tile, .flops = flops, .group = m->options.group };
@@ -106,7 +106,7 @@ static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const stru
 	if (!st)
 		mode[f->reads] = BPG_WRITE;
 	if (!st && block >= n) {
-		st = submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, -1, 0);
+		st = bpg_model_submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, -1, 0);
 		free(mode);
 		return st;
 	}
@@ -119,13 +119,13 @@ static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const stru
 			break;
 		}
 		join_mode[parts++] = BPG_READ;
-		st = submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, parts - 1, 0);
+		st = bpg_model_submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, parts - 1, 0);
 	}
 	if (!st) {
 		struct bpg_arg_join j = { n, block, f->fields };
 		part[parts] = whole;
 		join_mode[parts] = BPG_WRITE;
-		st = submit(m, BPG_TASK_REDUCE, bpg_task_join, &j, sizeof j, parts + 1, part, join_mode, m->nodes, f->node, -1, 0);
+		st = bpg_model_submit(m, BPG_TASK_REDUCE, bpg_task_join, &j, sizeof j, parts + 1, part, join_mode, m->nodes, f->node, -1, 0);
 	}
 	for (int p = 0; p < parts; p++)
 		bpg_tensor_release(part[p]);
@@ -199,7 +199,7 @@ static enum bpg_status lower_sparse_planes(struct bpg_ctx *ctx, struct bpg_model
 	if (!st) {
 		t[v->hop.nin] = v->planes_t;
 		mode[v->hop.nin] = BPG_WRITE;
-		st = submit(m, BPG_TASK_PLANES, task_sparse_planes, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, -1, 0);
+		st = bpg_model_submit(m, BPG_TASK_PLANES, task_sparse_planes, &a, sizeof a, v->hop.nin + 1, t, mode, m->nodes, v->id, -1, 0);
 	}
 	free(t);
 	free(mode);
@@ -231,112 +231,7 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 	return fill(ctx, m, &f);
 }
 
-/* ---- weights ---- */
-
-static int64_t panel_columns(const struct bpg_model_node *v, int panel)
-{
-	return BPG_MIN(v->panel_width, bpg_columns_places(v->hop.in[0]) - panel * v->panel_width);
-}
-
-static size_t panel_bytes(const struct bpg_model_node *v, int panel)
-{
-	if (v->hop.kind == BPG_HOP_DENSE) {
-		int64_t columns = (panel_columns(v, panel) + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
-		return (size_t)BPG_MAX(columns * bpg_columns_places(v->hop.out), (int64_t)1) * sizeof(float);
-	}
-	const struct bpg_conv *c = &v->hop.conv;
-	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
-	return (size_t)(c->groups * ((icg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * ocg) * sizeof(float);
-}
-
-/* The cut of a node's weights: panels of fixed width, dealt to the owners in turn. */
-static enum bpg_status cut_panels(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
-{
-	int64_t N = bpg_columns_places(v->hop.in[0]), K = bpg_columns_places(v->hop.out);
-	int64_t width = m->options.panel > 0 ? (m->options.panel + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP : PANEL_COLUMNS;
-
-	if (v->hop.kind == BPG_HOP_CONV)
-		width = BPG_MAX(N, (int64_t)1);
-	else if (m->options.panel <= 0 && K <= 2 * BPG_BLOCK)
-		width *= 2; /* a task should be worth its submission */
-	while (v->hop.kind == BPG_HOP_DENSE && width > 16 && (size_t)(width * K) * sizeof(float) > panel_bytes_most)
-		width = (width / 2 + BPG_GROUP - 1) / BPG_GROUP * BPG_GROUP;
-	v->panel_width = width;
-	v->panels = (int)BPG_MAX((N + width - 1) / width, (int64_t)1); /* one even where no column is left: the walk goes on */
-	v->panel = bpg_arena_alloc(m->arena, (size_t)v->panels, sizeof *v->panel);
-	if (!v->panel)
-		return bpg_nomem(ctx, "packed weights");
-	m->plan_hash = bpg_hash(m->plan_hash, (int64_t[]){ v->id, width, N, K }, 4 * sizeof(int64_t));
-	for (int p = 0; p < v->panels; p++)
-		m->fixed_bytes[p % m->options.owners] += panel_bytes(v, p);
-	return BPG_OK;
-}
-
-static enum bpg_status pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
-{
-	struct bpg_arg_pack a = { .hop = &v->hop, .width = v->panel_width };
-	enum bpg_access mode[PANELS_A_TASK];
-
-	for (int i = 0; i < PANELS_A_TASK; i++)
-		mode[i] = BPG_WRITE;
-	for (int p = 0; p < v->panels; p++)
-		if (!(v->panel[p] = bpg_tensor_new(m->rt, panel_bytes(v, p), NULL, p % m->options.owners)))
-			return bpg_nomem(ctx, "packed weights");
-	for (int p = 0; p < v->panels; p += PANELS_A_TASK) {
-		int n = BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
-		a.c0 = p * a.width;
-		a.c1 = BPG_MIN(bpg_columns_places(v->hop.in[0]), (p + n) * a.width);
-		BPG_TRY(submit(m, BPG_TASK_GATHER, v->hop.kind == BPG_HOP_DENSE ? bpg_task_pack_dense : bpg_task_pack_conv, &a, sizeof a, n, v->panel + p,
-		               mode, 2 * m->nodes, v->id, p, 0));
-	}
-	return BPG_OK;
-}
-
-/* Underflow of one application: every product may lose 2^-150, times the radius it stands for. */
-static void set_under(struct bpg_model *m, struct bpg_model_node *v)
-{
-	double sum = 0, terms = 1;
-
-	for (int k = 0; k < v->hop.nin; k++) {
-		struct bpg_model_node *x = &m->node[v->src[k]];
-		double most = 0;
-		for (int s = 0; x->radii == 0 && s < m->segments; s++) {
-			double own = 0;
-			for (int64_t i = 0; i < x->columns.n; i++)
-				own += bpg_segment_field(x, BPG_RADIUS, s)[i];
-			most = BPG_MAX(most, own);
-		}
-		x->radii = BPG_MAX(x->radii, most);
-		sum += x->radii;
-	}
-	if (v->hop.kind == BPG_HOP_DENSE)
-		terms = (double)v->hop.dense.outs * 1.5 + 8;
-	else if (v->hop.kind == BPG_HOP_CONV)
-		terms = (double)(v->hop.conv.out_channels * v->hop.conv.kernel[0] * v->hop.conv.kernel[1]) * 1.5 + 8;
-	else if (v->hop.terms)
-		terms = 2.0 * v->hop.terms->most_fan + 2;
-	else if (v->hop.lower)
-		terms = 2 * bpg_planes_fan(&v->hop) + 4;
-	v->hop.under = m->options.slack ? terms * 0x1p-149 * sum * (1 + 0x1p-20) : 0;
-}
-
-enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s)
-{
-	for (int i = 0; i < s->cone; i++) {
-		struct bpg_model_node *v = &m->node[s->visit[i]];
-
-		if (bpg_stage_ends(m, s, v->id))
-			continue;
-		if (v->hop.under == 0)
-			set_under(m, v);
-		if (v->panel || (v->hop.kind != BPG_HOP_DENSE && v->hop.kind != BPG_HOP_CONV))
-			continue;
-		BPG_TRY(cut_panels(ctx, m, v));
-		if (!m->dry)
-			BPG_TRY(pack(ctx, m, v));
-	}
-	return BPG_OK;
-}
+/* ---- waves ---- */
 
 /* Whether the product right behind a relaxed start serves both sides at once (see gemm). */
 static bool pairs(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, int node)
@@ -353,7 +248,7 @@ double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, cons
 		double K = (double)bpg_columns_places(v->hop.out), rows = t->strips * K;
 		if (pairs(m, s, t, p->node))
 			rows = t->minus / BPG_LANES * (K + (double)v->hop.out->mixed);
-		return 2.0 * BPG_LANES * (double)panel_columns(v, p->panel) * rows;
+		return 2.0 * BPG_LANES * (double)bpg_panel_columns(v, p->panel) * rows;
 	}
 	if (p->kind == BPG_STEP_CONV) {
 		const struct bpg_conv *c = &v->hop.conv;
@@ -362,8 +257,6 @@ double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, cons
 	}
 	return 0;
 }
-
-/* ---- waves ---- */
 
 struct lowering {
 	struct bpg_ctx *ctx;
@@ -374,7 +267,14 @@ struct lowering {
 	struct bpg_tensor **weights; /* of the rows of each tile, null: all count alike */
 	bool *written;
 	int first;
+	struct bpg_slots *slots;
 };
+
+/* The weights of a product, where they lie or as they were gathered. */
+static struct bpg_tensor *panel_of(const struct lowering *x, const struct bpg_step *p)
+{
+	return bpg_panel_at(&x->m->node[p->node], x->slots, p->panel, p->extra[2], x->s->tile[p->tile].owner);
+}
 
 static struct bpg_view_tile view(const struct lowering *x, int b)
 {
@@ -425,7 +325,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 			                      .tile = view(x, p->to), .first = first, .slack = m->options.slack };
 		struct bpg_tensor *b[] = { v->bounds_t, x->buffer[p->to], state };
 		enum bpg_access mode[] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
-		return submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
@@ -438,7 +338,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 	mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
 	mode[n] = BPG_WRITE, b[n++] = state;
-	return submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
+	return bpg_model_submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
 }
 
 static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t, struct bpg_tensor *state)
@@ -451,10 +351,10 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 	x->written[p->to] = true;
 	if (p->kind == BPG_STEP_GEMM) {
 		a.c0 = p->panel * v->panel_width;
-		a.c1 = a.c0 + panel_columns(v, p->panel);
+		a.c1 = a.c0 + bpg_panel_columns(v, p->panel);
 		a.pair = pairs(m, x->s, t, p->node) ? t->minus / BPG_LANES : 0;
 	}
-	struct bpg_tensor *b[8] = { v->panel[p->panel], x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
+	struct bpg_tensor *b[8] = { panel_of(x, p), x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
 	enum bpg_access mode[8] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ, BPG_READ };
 	int n = 3;
 	if (p->kind == BPG_STEP_CONV) {
@@ -473,7 +373,7 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 				b[n++] = y->bounds_t, b[n++] = x->buffer[p->extra[1]];
 		}
 	}
-	return submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, n, b, mode, p->priority, p->node,
+	return bpg_model_submit(m, BPG_TASK_GEMM, p->kind == BPG_STEP_GEMM ? bpg_task_gemm_dense : bpg_task_gemm_conv, &a, sizeof a, n, b, mode, p->priority, p->node,
 	              p->tile, bpg_step_flops(m, x->s, x->w, p));
 }
 
@@ -500,7 +400,7 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 		if (a.chosen)
 			mode[n] = BPG_READ, b[n++] = x->buffer[p->extra[0]];
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
-		st = submit(m, BPG_TASK_RELAX, bpg_task_map_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
+		st = bpg_model_submit(m, BPG_TASK_RELAX, bpg_task_map_planes, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
 out:
 	free(b);
@@ -545,7 +445,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	if (p->kind == BPG_STEP_ALPHA_START) {
 		struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, extra[0], extra[1] };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_WRITE, BPG_WRITE };
-		return submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_STEP, bpg_task_alpha_start, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	if (p->kind == BPG_STEP_ALPHA_RELAX) {
 		struct bpg_tensor *b[7] = { v->planes_t, from, state, extra[0] };
@@ -556,7 +456,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 			mode[n] = BPG_WRITE, b[n++] = extra[2];
 		mode[n] = BPG_READ, b[n++] = m->node[v->src[0]].bounds_t;
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
-		return submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_RELAX, bpg_task_relax_alpha, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_tensor *b[9] = { v->planes_t, m->node[v->src[0]].bounds_t, from, extra[2], extra[0], extra[1] };
 	enum bpg_access mode[9] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
@@ -569,32 +469,7 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	if (a.summed)
 		mode[n] = BPG_READ_WRITE, b[n++] = by_bounds;
 	n = in_order(x, state, b, mode, n);
-	return submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
-}
-
-static enum bpg_status pack_forward(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
-{
-	const struct bpg_conv *c = &v->hop.conv;
-	int64_t icg = c->in_channels / c->groups, ocg = c->out_channels / c->groups;
-	struct bpg_arg_pack a = { .hop = &v->hop };
-	static const enum bpg_access mode[1] = { BPG_WRITE };
-
-	if (v->forward_t)
-		return BPG_OK;
-	v->forward_t = bpg_tensor_new(m->rt, (size_t)(c->groups * ((ocg + BPG_GROUP - 1) / BPG_GROUP) * BPG_GROUP * c->kernel[0] * c->kernel[1] * icg) * sizeof(float), NULL, 0);
-	if (!v->forward_t)
-		return bpg_nomem(ctx, "packed weights");
-	return submit(m, BPG_TASK_GATHER, bpg_task_pack_conv_forward, &a, sizeof a, 1, &v->forward_t, mode, 2 * m->nodes, v->id, 0, 0);
-}
-
-enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s)
-{
-	for (int i = 0; i < s->cone; i++) {
-		struct bpg_model_node *v = &m->node[s->visit[i]];
-		if (v->hop.kind == BPG_HOP_CONV && !bpg_stage_ends(m, s, v->id))
-			BPG_TRY(pack_forward(ctx, m, v));
-	}
-	return BPG_OK;
+	return bpg_model_submit(m, BPG_TASK_STEP, bpg_task_alpha_step, &a, sizeof a, n, b, mode, p->priority, p->node, p->tile, 0);
 }
 
 static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
@@ -608,21 +483,20 @@ static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *
 	x->written[p->to] = true;
 	if (v->hop.kind == BPG_HOP_DENSE) {
 		a.c0 = p->panel * v->panel_width;
-		a.c1 = a.c0 + panel_columns(v, p->panel);
-		struct bpg_tensor *b[4] = { v->panel[p->panel], from, to };
+		a.c1 = a.c0 + bpg_panel_columns(v, p->panel);
+		struct bpg_tensor *b[4] = { panel_of(x, p), from, to };
 		enum bpg_access mode[4] = { BPG_READ, BPG_READ, out };
 		double flops = 2.0 * BPG_LANES * a.from.strips * (double)(a.c1 - a.c0) * (double)bpg_columns_places(v->hop.out);
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, flops);
+		return bpg_model_submit(m, BPG_TASK_ADJOINT, bpg_task_forward_dense, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, flops);
 	}
 	if (v->hop.kind == BPG_HOP_CONV) {
-		BPG_TRY(pack_forward(x->ctx, m, v));
-		struct bpg_tensor *b[4] = { v->forward_t, from, to };
+		struct bpg_tensor *b[4] = { panel_of(x, p), from, to };
 		enum bpg_access mode[4] = { BPG_READ, BPG_READ, out };
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_ADJOINT, bpg_task_forward_conv, &a, sizeof a, in_order(x, state, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_tensor *b[3] = { from, to };
 	enum bpg_access mode[3] = { BPG_READ, out };
-	return submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, in_order(x, state, b, mode, 2), b, mode, p->priority, p->node, p->tile, 0);
+	return bpg_model_submit(m, BPG_TASK_ADJOINT, bpg_task_forward_map, &a, sizeof a, in_order(x, state, b, mode, 2), b, mode, p->priority, p->node, p->tile, 0);
 }
 
 /* Through planes, all operands at once; the weights of the rows start, or have their step. */
@@ -668,7 +542,7 @@ static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 		n = in_order(x, state, b, mode, n);
 	}
-	st = submit(m, start ? BPG_TASK_STEP : BPG_TASK_ADJOINT, start ? bpg_task_weights_start : bpg_task_forward_planes, a, bytes, n, b, mode, p->priority,
+	st = bpg_model_submit(m, start ? BPG_TASK_STEP : BPG_TASK_ADJOINT, start ? bpg_task_weights_start : bpg_task_forward_planes, a, bytes, n, b, mode, p->priority,
 	            p->node, p->tile, 0);
 out:
 	free(a);
@@ -708,35 +582,35 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_TOLL: {
 		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state };
-		return slack ? submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
+		return slack ? bpg_model_submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
 	}
 	case BPG_STEP_RELAX: {
 		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, bpg_relax_under(m, v) };
 		struct bpg_tensor *b[] = { v->planes_t, from, state, v->bounds_t, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_READ };
-		return submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_MAP: {
 		struct bpg_arg_map a = { &v->hop, p->k, view(x, p->from), view(x, p->to) };
 		struct bpg_tensor *b[] = { from, to };
-		return submit(m, BPG_TASK_MAP, bpg_task_map, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_MAP, bpg_task_map, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_ADD: {
 		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
 		struct bpg_tensor *b[] = { v->bounds_t, from, to, state };
-		return submit(m, BPG_TASK_REDUCE, bpg_task_add, &a, sizeof a, 4, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_REDUCE, bpg_task_add, &a, sizeof a, 4, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_COPY: {
 		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
 		struct bpg_tensor *b[] = { from, to };
-		return submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_CONCRETIZE: {
 		struct bpg_arg_concretize a = { .hop = &v->hop, .tile = view(x, p->from), .norm = region_norm(m, v) };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, t->keep_t };
 		a.inputs = t->keep && v->hop.kind == BPG_HOP_INPUT ? m->net->in_count : 0;
 		a.first = a.inputs ? m->net->in_first[v->net->input] : 0;
-		return submit(m, BPG_TASK_CONCRETIZE, bpg_task_concretize, &a, sizeof a, a.inputs ? 4 : 3, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_CONCRETIZE, bpg_task_concretize, &a, sizeof a, a.inputs ? 4 : 3, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_FINISH: {
 		bool ball = m->region->ball;
@@ -749,7 +623,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		a.inputs = t->keep ? m->net->in_count : 0;
 		struct bpg_tensor *b[] = { state, t->result_t, t->keep_t };
 		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
-		return submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1,
+		return bpg_model_submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1,
 		              p->tile, 0);
 	}
 	case BPG_STEP_ALPHA_START:
@@ -764,7 +638,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
-		return submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_ROW_WEIGHTS: {
 		struct bpg_arg_row_weights a = { t->element, t->count, t->minus, t->strips, v->columns.n };
@@ -773,11 +647,13 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		if (!*weights)
 			return bpg_nomem(x->ctx, "a tile");
 		struct bpg_tensor *b[] = { v->by_bounds_t, *weights };
-		return submit(m, BPG_TASK_STEP, bpg_task_row_weights, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_STEP, bpg_task_row_weights, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_BETA_SAVE:
 	case BPG_STEP_BETA_POINTS:
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
+	case BPG_STEP_GATHER:
+		return bpg_lower_gather(x->ctx, m, x->slots, p, t->owner);
 	case BPG_STEP_FREE:
 		bpg_tensor_release(x->buffer[p->from]);
 		x->buffer[p->from] = NULL;
@@ -791,8 +667,10 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
 {
 	int first = w->steps ? w->step[0].tile : 0;
-	struct lowering x = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first };
-	enum bpg_status st = BPG_OK;
+	/* Waves of a stage follow each other through the same slots; batches of domains go beside each other. */
+	struct bpg_slots own = { 0 }, *slots = s->batch ? &own : &m->slots;
+	struct lowering x = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first, .slots = slots };
+	enum bpg_status st = bpg_slots_init(ctx, m, s, slots);
 
 	x.buffer = bpg_calloc((size_t)w->buffers + 1, sizeof *x.buffer);
 	x.state = bpg_calloc((size_t)s->tiles + 1, sizeof *x.state);
@@ -816,6 +694,7 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 	free(x.state);
 	free(x.weights);
 	free(x.written);
+	bpg_slots_fini(&own);
 	return st;
 }
 
@@ -845,7 +724,7 @@ static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const
 			struct bpg_tensor *b[] = { moments ? old->lasting[node].moments : old->lasting[node].alpha, moments ? to->moments : to->alpha };
 			enum bpg_access mode[] = { BPG_READ, a.first ? BPG_WRITE : BPG_READ_WRITE };
 			a.arrays = (moments ? 2 : 1) * to->arrays;
-			BPG_TRY(submit(m, BPG_TASK_STEP, bpg_task_alpha_move, &a, sizeof a, 2, b, mode, 0, node, -1, 0));
+			BPG_TRY(bpg_model_submit(m, BPG_TASK_STEP, bpg_task_alpha_move, &a, sizeof a, 2, b, mode, 0, node, -1, 0));
 		}
 	}
 	return BPG_OK;

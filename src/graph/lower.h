@@ -4,14 +4,14 @@
 
 #include "graph/plan.h"
 
+/* Submits a task of the model, in its group. */
+enum bpg_status bpg_model_submit(struct bpg_model *m, enum bpg_task_kind kind, bpg_task_fn *run, const void *arg, size_t bytes, int buffers,
+                                 struct bpg_tensor *const *tensor, const enum bpg_access *access, int priority, int node, int tile, double flops);
+
 /* Interval and reference of a node from those of its inputs; they arrive in v->bounds. */
 enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
 /* Planes of a nonlinear node whose input bounds are final; the columns are set. Again, of a unary one, when these have come nearer. */
 enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
-/* Cuts, and unless the model is dry packs, the weights of every node that the stage passes and that has none yet. */
-enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
-/* Packs the kernels that forward chains of the stage need. */
-enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
 /* Submits the steps of a wave; results arrive in the tiles' result arrays. */
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w);
 /* What tiles keep goes to where their elements are now, node by node, and is given up where it was; is given up. */

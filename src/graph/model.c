@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codelets/family_unary.h"
+#include "graph/panels.h"
 #include "graph/sparse.h"
 
 /* ---- groups of nodes that must share columns (an elementwise layer works in place) ---- */
@@ -222,7 +223,10 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	m->node = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *m->node);
 	m->fixed_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->fixed_bytes);
 	m->most_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->most_bytes);
-	if (!m->node || !m->fixed_bytes || !m->most_bytes)
+	m->panel_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->panel_bytes);
+	m->traffic = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->traffic);
+	m->placement = options->placement ? options->placement : options->owners > 1 ? BPG_PLACEMENT_ROWS : BPG_PLACEMENT_SINGLE;
+	if (!m->node || !m->fixed_bytes || !m->most_bytes || !m->panel_bytes || !m->traffic)
 		BPG_TRY_TO(bpg_nomem(ctx, "the bound graph"), fail);
 	for (int i = 0; i < m->nodes; i++) {
 		BPG_TRY_TO(node_new(ctx, m, i), fail);
@@ -289,9 +293,7 @@ void bpg_model_free(struct bpg_model *m)
 		bpg_tensor_release(v->bounds_t);
 		bpg_tensor_release(v->planes_t);
 		bpg_tensor_release(v->by_bounds_t);
-		bpg_tensor_release(v->forward_t);
-		for (int p = 0; p < v->panels; p++)
-			bpg_tensor_release(v->panel[p]);
+		bpg_panels_free(v);
 		bpg_sparse_free(v->hop.terms);
 		bpg_sparse_free(v->hop.lower);
 		bpg_sparse_free(v->hop.upper);
@@ -299,6 +301,7 @@ void bpg_model_free(struct bpg_model *m)
 		bpg_sparse_free(v->hop.other[1]);
 		free(v->bounds);
 	}
+	bpg_slots_fini(&m->slots);
 	bpg_arena_free(m->arena);
 	free(m);
 }

@@ -20,7 +20,8 @@ struct bpg_model_node {
 	struct bpg_tensor *bounds_t, *planes_t;
 	int panels;               /* packed weights: dense: panels of panel_width columns; convolution: one */
 	int64_t panel_width;
-	struct bpg_tensor **panel;
+	struct bpg_tensor **panel; /* null where nobody keeps them, and at other ranks */
+	int *panel_owner;
 	double *by_bounds;        /* joint objective: [2][2][n] home of by_bounds_t, derivatives of the sum of the rows asked by lower and by
 	                             upper bounds (bpg_task_alpha_step); null: nobody asks */
 	struct bpg_tensor *by_bounds_t;
@@ -33,7 +34,9 @@ struct bpg_model_node {
 	bool straight;            /* only linear layers between the inputs and this node */
 	int64_t unstable;         /* elements that needed rows */
 	unsigned char *choice;    /* [places] UNARY: two different planes there; null: not known yet */
-	struct bpg_tensor *forward_t; /* kernel of a convolution packed for the forward chain */
+	bool forward;             /* a forward chain needs the kernel, */
+	int forward_owner;
+	struct bpg_tensor *forward_t; /* packed for it */
 };
 
 
@@ -49,7 +52,8 @@ struct bpg_bound_options {
 	int64_t panel;            /* columns of a panel; 0: default */
 	int64_t tile;             /* rows of a tile; 0: default */
 	int64_t wave;             /* tiles in flight; 0: default */
-	int owners;               /* --shards with placement rows; 1: single */
+	enum bpg_placement placement; /* auto: rows where there are several owners */
+	int owners;
 	size_t memory;            /* limit in bytes, 0: none */
 	int segments;             /* regions bounded together, 0: 1; more only without iterations */
 	struct bpg_group *group;  /* tasks are waited for in this group; null: all tasks are */
@@ -60,6 +64,13 @@ struct bpg_bound_options {
 	double goal;              /* a row asked whose lower bound is above it leaves; infinite: none does */
 	bpg_progress_fn *progress; /* null: nobody is told */
 	void *progress_arg;
+};
+
+/* Copies of panels, see panels.h. */
+struct bpg_slots {
+	struct bpg_tensor **tensor; /* [owners][2] */
+	size_t *bytes;            /* [owners] of a slot */
+	int owners;
 };
 
 struct bpg_model {
@@ -78,10 +89,14 @@ struct bpg_model {
 	int iterations;           /* that the rows asked have had */
 	size_t alpha_bytes;       /* of slopes, moments and coefficients at most, of all owners */
 	int kept_stages, recomputed_stages; /* optimised, by whether coefficients were kept or recomputed */
+	enum bpg_placement placement; /* not auto */
+	int next_owner;           /* of panels */
+	size_t *panel_bytes;      /* [owners] dealt so far */
+	struct bpg_slots slots;
 	size_t *fixed_bytes, *most_bytes; /* [owners] predicted: bounds, planes and panels; most at any time */
 	size_t least_bytes;       /* with a memory limit: what one tile at a time takes */
 	double flops;             /* of the products planned */
-	int64_t traffic;          /* bytes of panels read by waves */
+	int64_t *traffic;         /* [owners] bytes of panels that each gathers */
 	FILE *dot;                /* steps are drawn here when set */
 };
 

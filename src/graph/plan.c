@@ -1,5 +1,6 @@
 /* plan.c - the cut into tiles, and the steps of a wave. */
 #include "graph/domains_internal.h"
+#include "graph/panels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -229,13 +230,17 @@ static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, i
 	return t->result && t->met ? t : NULL;
 }
 
-/* Owners take tiles in turn; the last, short one need not be alone. */
+int bpg_tile_owner(const struct bpg_model *m, int tile)
+{
+	return m->placement == BPG_PLACEMENT_FSDP ? 0 : tile % m->options.owners;
+}
+
 static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
 {
 	for (int i = 0; i < s->tiles; i++) {
 		struct bpg_tile *t = &s->tile[i];
 		int64_t cut[3] = { s->node, t->count, t->sides };
-		t->owner = i % m->options.owners;
+		t->owner = bpg_tile_owner(m, i);
 		m->plan_hash = bpg_hash(m->plan_hash, cut, sizeof cut);
 		if (t->element)
 			m->plan_hash = bpg_hash(m->plan_hash, t->element, (size_t)t->count * sizeof *t->element);
@@ -510,7 +515,7 @@ enum bpg_status bpg_stage_question(struct bpg_ctx *ctx, struct bpg_model *m, str
 static void fill_packed(const struct bpg_stage *s, struct bpg_tile *t, int64_t *element, struct bpg_question_row *row, int *tile, int *index)
 {
 	for (int i = 0; i < t->count; ++*index) {
-		while (*index >= s->tile[*tile].count)
+		while (*index >= s->tile[*tile].count || s->tile[*tile].owner != t->owner)
 			++*tile, *index = 0;
 		const struct bpg_tile *old = &s->tile[*tile];
 		if (old->met[*index])
@@ -537,43 +542,54 @@ static bool packs_with(const struct bpg_tile *a, const struct bpg_tile *b)
 	return a->sides == b->sides && !memcmp(&a->start, &b->start, sizeof a->start);
 }
 
-enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, struct bpg_stage *p)
+/* Tiles first .. end-1 of one owner. Rows stay with their owner, and with them what belongs to them. */
+static enum bpg_status repack_owner(struct bpg_ctx *ctx, const struct bpg_stage *s, struct bpg_stage *p, int first, int end, int owner)
 {
 	struct bpg_arena *arena = s->arena;
+	int64_t stay = 0;
+	int most = 0, tile = first, index = 0;
 
+	for (int b = first; b < end; b++) {
+		if (s->tile[b].owner != owner)
+			continue;
+		most = BPG_MAX(most, s->tile[b].count);
+		for (int i = 0; i < s->tile[b].count; i++)
+			stay += !s->tile[b].met[i];
+	}
+	for (int64_t tiles = most ? (stay + most - 1) / most : 0; stay > 0; tiles--) { /* even shares, no more tiles than before */
+		int64_t n = (stay + tiles - 1) / tiles;
+		n = BPG_MIN((n + BPG_LANES - 1) / BPG_LANES * BPG_LANES, stay);
+		struct bpg_tile *t = tile_new(p, arena, (int)n, s->tile[first].sides, s->tile[first].wide, s->tile[first].apart);
+		int64_t *element = bpg_arena_alloc(arena, (size_t)n, sizeof *element);
+		struct bpg_question_row *row = bpg_arena_alloc(arena, (size_t)n, sizeof *row);
+		if (!t || !element || !row
+		    || !(t->from_tile = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_tile))
+		    || !(t->from_index = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_index)))
+			return bpg_nomem(ctx, "the tiles of a node");
+		t->start = s->tile[first].start;
+		t->owner = owner;
+		fill_packed(s, t, element, row, &tile, &index);
+		if (s->tile[first].row)
+			t->row = row, t->asked = element;
+		else
+			t->element = element;
+		stay -= n;
+	}
+	return BPG_OK;
+}
+
+enum bpg_status bpg_stage_repack(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, struct bpg_stage *p)
+{
 	*p = *s;
 	p->tiles = 0;
-	p->tile = bpg_arena_alloc(arena, (size_t)s->tiles + 1, sizeof *p->tile);
+	p->tile = bpg_arena_alloc(s->arena, (size_t)s->tiles + 1, sizeof *p->tile);
 	if (!p->tile)
 		return bpg_nomem(ctx, "the tiles of a node");
 	for (int a = 0, b; a < s->tiles; a = b) {
-		int64_t stay = 0;
-		int most = 0, tile = a, index = 0;
-
-		for (b = a; b < s->tiles && packs_with(&s->tile[a], &s->tile[b]); b++) {
-			most = BPG_MAX(most, s->tile[b].count);
-			for (int i = 0; i < s->tile[b].count; i++)
-				stay += !s->tile[b].met[i];
-		}
-		for (int64_t tiles = (stay + most - 1) / most; stay > 0; tiles--) { /* even shares, no more tiles than before */
-			int64_t n = (stay + tiles - 1) / tiles;
-			n = BPG_MIN((n + BPG_LANES - 1) / BPG_LANES * BPG_LANES, stay);
-			struct bpg_tile *t = tile_new(p, arena, (int)n, s->tile[a].sides, s->tile[a].wide, s->tile[a].apart);
-			int64_t *element = bpg_arena_alloc(arena, (size_t)n, sizeof *element);
-			struct bpg_question_row *row = bpg_arena_alloc(arena, (size_t)n, sizeof *row);
-			if (!t || !element || !row
-			    || !(t->from_tile = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_tile))
-			    || !(t->from_index = bpg_arena_alloc(arena, (size_t)n, sizeof *t->from_index)))
-				return bpg_nomem(ctx, "the tiles of a node");
-			t->start = s->tile[a].start;
-			t->owner = (p->tiles - 1) % m->options.owners;
-			fill_packed(s, t, element, row, &tile, &index);
-			if (s->tile[a].row)
-				t->row = row, t->asked = element;
-			else
-				t->element = element;
-			stay -= n;
-		}
+		for (b = a; b < s->tiles && packs_with(&s->tile[a], &s->tile[b]); b++)
+			;
+		for (int o = 0; o < m->options.owners; o++)
+			BPG_TRY(repack_owner(ctx, s, p, a, b, o));
 	}
 	return BPG_OK;
 }
@@ -621,6 +637,26 @@ int bpg_plan_buffer(struct writer *x, int tile, int node)
 void bpg_plan_free(struct writer *x, int tile, int node, int buffer)
 {
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, node, tile, 0, 0, buffer, -1, 0, { 0 } });
+}
+
+int bpg_plan_gather(struct writer *x, int tile, int node, int panel)
+{
+	int owner = x->s->tile[tile].owner;
+	const struct bpg_model_node *v = &x->m->node[node];
+	struct fetched *f = &x->fetched[owner];
+
+	if (!bpg_panel_foreign(x->m, v, panel, owner))
+		return 0;
+	for (int k = 0; k < 2; k++)
+		if (f->node[k] == node && f->panel[k] == panel)
+			return 1 + k;
+	int k = f->next;
+	f->next = !k;
+	f->node[k] = node;
+	f->panel[k] = panel;
+	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_GATHER, node, tile, panel, k, -1, -1, 0, { 0 } });
+	x->w->gathered[owner] += (int64_t)bpg_panel_bytes(v, panel);
+	return 1 + k;
 }
 
 static bool same_window(const struct bpg_columns *k, const struct bpg_window *a, const struct bpg_window *b)
@@ -727,7 +763,8 @@ static void visit(struct writer *x, int tile, int id)
 	if (h->kind == BPG_HOP_CONV) {
 		int to = bpg_plan_buffer(x, tile, v->src[0]);
 		int relax = RELAX(tile, id), second = relax >= 0 ? PENDING(tile, relax) : -1;
-		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { relax, second, 0 } });
+		int slot = bpg_plan_gather(x, tile, id, 0);
+		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { relax, second, slot } });
 		if (second >= 0)
 			bpg_plan_free(x, tile, relax, second);
 		deliver(x, tile, v->src[0], to);
@@ -800,8 +837,10 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 		for (int t = first; !x->st && t < first + count; t++)
 			to[t - first] = bpg_plan_buffer(x, t, v->src[0]);
 		for (int p = 0; p < v->panels; p++)
-			for (int t = first; t < first + count; t++)
-				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_GEMM, id, t, p, 0, HELD(t, id), to[t - first], 0, { 0 } });
+			for (int t = first; t < first + count; t++) {
+				int slot = bpg_plan_gather(x, t, id, p);
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_GEMM, id, t, p, 0, HELD(t, id), to[t - first], 0, { 0, 0, slot } });
+			}
 		for (int t = first; !x->st && t < first + count; t++) {
 			bpg_plan_free(x, t, id, HELD(t, id));
 			deliver(x, t, v->src[0], to[t - first]);
@@ -810,6 +849,26 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 	for (int t = first; until < 0 && s->phase != BPG_PHASE_CHAIN && t < first + count; t++)
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FINISH, 0, t, 0, pass, -1, -1, 0, { 0 } });
 	free(to);
+}
+
+/* Slots are there from the first gather to the end of the stage; an owner without tiles has none. */
+static void begin_slots(struct writer *x, int count)
+{
+	size_t *bytes = bpg_calloc((size_t)x->m->options.owners, sizeof *bytes);
+
+	if (!bytes) {
+		x->st = bpg_nomem(x->ctx, "the plan of a wave");
+		return;
+	}
+	bpg_slot_bytes(x->m, x->s, bytes);
+	for (int t = x->first; t < x->first + count; t++) {
+		int o = x->s->tile[t].owner;
+		x->live[o] += 2 * bytes[o];
+		bytes[o] = 0;
+	}
+	for (int o = 0; o < x->m->options.owners; o++)
+		x->fetched[o] = (struct fetched){ { -1, -1 }, { -1, -1 }, 0 };
+	free(bytes);
 }
 
 enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, int first, int count, struct bpg_wave *w)
@@ -821,13 +880,18 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	w->alpha_bytes = 0;
 	free(w->most_bytes);
 	w->most_bytes = bpg_calloc((size_t)m->options.owners, sizeof *w->most_bytes);
+	free(w->gathered);
+	w->gathered = bpg_calloc((size_t)m->options.owners, sizeof *w->gathered);
 	x->live = bpg_calloc((size_t)m->options.owners, sizeof *x->live);
+	x->fetched = bpg_calloc((size_t)m->options.owners, sizeof *x->fetched);
 	x->held = bpg_calloc(cells + 1, sizeof *x->held);
 	x->pending = bpg_calloc(cells + 1, sizeof *x->pending);
 	x->relax = bpg_calloc(cells + 1, sizeof *x->relax);
 	x->window = bpg_calloc(cells + 1, sizeof *x->window);
-	if (!x->held || !x->pending || !x->relax || !x->window || !x->live || !w->most_bytes)
+	if (!x->held || !x->pending || !x->relax || !x->window || !x->live || !x->fetched || !w->most_bytes || !w->gathered)
 		x->st = bpg_nomem(ctx, "the plan of a wave");
+	else
+		begin_slots(x, count);
 	for (int t = first; !x->st && t < first + count; t++) {
 		find_windows(m, s, &s->tile[t], &WINDOW(t, 0));
 		/* State and results of its rows. */
@@ -852,6 +916,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		bpg_plan_backward(x, count, 0, -1);
 	}
 	free(x->live);
+	free(x->fetched);
 	free(x->held);
 	free(x->pending);
 	free(x->relax);
@@ -862,6 +927,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 void bpg_wave_fini(struct bpg_wave *w)
 {
 	free(w->most_bytes);
+	free(w->gathered);
 	free(w->step);
 	free(w->buffer);
 	free(w->point);
@@ -889,13 +955,20 @@ enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, c
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int *tiles)
 {
 	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
-	size_t fixed = 0, tile = 0, limit = m->options.memory;
+	size_t fixed = 0, tile = 0, slots = 0, limit = m->options.memory, *slot;
 
 	*tiles = want;
 	if (!limit)
 		return BPG_OK;
-	for (int o = 0; o < m->options.owners; o++)
+	slot = bpg_calloc((size_t)m->options.owners, sizeof *slot);
+	if (!slot)
+		return bpg_nomem(ctx, "the plan of a wave");
+	bpg_slot_bytes(m, s, slot);
+	for (int o = 0; o < m->options.owners; o++) {
 		fixed = BPG_MAX(fixed, m->fixed_bytes[o]);
+		slots = BPG_MAX(slots, 2 * slot[o]);
+	}
+	free(slot);
 	BPG_TRY(bpg_stage_tile_bytes(ctx, m, s, &tile));
 	if (fixed + tile > limit && s->iterations) {
 		s->recompute = true;
@@ -904,7 +977,7 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, st
 	m->least_bytes = BPG_MAX(m->least_bytes, fixed + tile);
 	if (m->least_bytes > limit)
 		m->dry = true; /* no more work: the rest is planned to know the least */
-	else if (tile)
-		*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((limit - fixed) / tile, (size_t)1) * (size_t)m->options.owners);
+	else if (tile > slots) /* of the bytes of a tile that is alone in its wave */
+		*tiles = (int)BPG_MIN((size_t)want, BPG_MAX((limit - fixed - slots) / (tile - slots), (size_t)1) * (size_t)m->options.owners);
 	return BPG_OK;
 }

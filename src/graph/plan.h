@@ -14,6 +14,8 @@ enum bpg_step_kind {
 	BPG_STEP_QUESTION,        /* the rows asked, over one output node -> to */
 	BPG_STEP_TOLL,            /* slack of passing `node` */
 	BPG_STEP_RELAX,           /* in place on from, to which `to` (if any) is added first */
+	BPG_STEP_GATHER,          /* panel -> slot k of the tile's owner, whose content goes */
+	/* Products: extra[2] is 0, or 1 + the slot that holds the panel. */
 	BPG_STEP_GEMM,            /* from -> to, panel */
 	BPG_STEP_CONV,            /* from -> to; k: with the toll; extra[0]: unary node whose relaxation comes first, -1: none, and
 	                             extra[1]: the buffer that is added before */
@@ -29,7 +31,7 @@ enum bpg_step_kind {
 	BPG_STEP_ALPHA_RELAX,     /* in place on from, with the slopes */
 	BPG_STEP_ALPHA_STEP,      /* the point in from meets the node: a step of Adam; k: which; the point goes on */
 	BPG_STEP_CORNER,          /* from: coefficients over an input -> to: where the bound is attained */
-	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel. Planes: the points over all operands,
+	BPG_STEP_FORWARD,         /* the point over operand k of node: from -> to; panel (BPG_PANEL_FORWARD: a kernel). Planes: the points over all operands,
 	                             with the coefficients in from; extra[2]: where they are listed; a step of Adam for the
 	                             weights; k: which */
 	BPG_STEP_ROW_WEIGHTS,     /* joint: of the tile's rows, from the derivatives by the bounds of their node */
@@ -130,6 +132,7 @@ struct bpg_wave {
 	struct bpg_buffer *buffer;
 	int *point;               /* lists of points over the inputs of a node: buffers */
 	size_t *most_bytes;       /* [owners] live at most, in the order of the steps */
+	int64_t *gathered;        /* [owners] bytes */
 	size_t alpha_bytes;       /* of these slopes, moments and kept coefficients, of all owners */
 };
 
@@ -145,6 +148,8 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 void bpg_wave_fini(struct bpg_wave *wave);
 /* Bytes of the tile that takes most, alone. */
 enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, size_t *bytes);
+/* Who has tile number `tile` of a stage. */
+int bpg_tile_owner(const struct bpg_model *m, int tile);
 /* Tiles in flight that the memory limit allows (at least 1). Where not even one fits, coefficients are recomputed in place of kept;
  * and if that does not help either, the model goes on as a plan, so that its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, int *tiles);

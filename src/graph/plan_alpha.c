@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/panels.h"
 #include "graph/plan_internal.h"
 
 /* Of one tile at one node; -1: none. */
@@ -386,8 +387,10 @@ static void forward_node(struct writer *x, int tile, int id, int pass)
 			served(x, tile, v->src[k]);
 	} else if (v->hop.kind != BPG_HOP_DENSE) {
 		s->point = point(x, tile, id);
+		bool kernel = v->hop.kind == BPG_HOP_CONV;
+		int panel = kernel ? BPG_PANEL_FORWARD : 0, slot = kernel ? bpg_plan_gather(x, tile, id, panel) : 0;
 		for (int k = 0; k < v->hop.nin; k++) {
-			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, 0, k, SLOT(tile, v->src[k]).point, s->point, 0, { 0 } });
+			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, tile, panel, k, SLOT(tile, v->src[k]).point, s->point, 0, { 0, 0, slot } });
 			served(x, tile, v->src[k]);
 		}
 	}
@@ -443,8 +446,10 @@ void bpg_alpha_forward(struct writer *x, int count, int pass)
 		for (int t = first; !x->st && t < first + count; t++)
 			SLOT(t, id).point = point(x, t, id);
 		for (int p = 0; p < v->panels; p++)
-			for (int t = first; !x->st && t < first + count; t++)
-				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, t, p, 0, SLOT(t, v->src[0]).point, SLOT(t, id).point, 0, { 0 } });
+			for (int t = first; !x->st && t < first + count; t++) {
+				int slot = bpg_plan_gather(x, t, id, p);
+				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FORWARD, id, t, p, 0, SLOT(t, v->src[0]).point, SLOT(t, id).point, 0, { 0, 0, slot } });
+			}
 		for (int t = first; !x->st && t < first + count; t++)
 			served(x, t, v->src[0]);
 	}

@@ -6,6 +6,11 @@
 
 struct alpha_plan;
 
+/* What the slots of an owner hold (see panels.h); `next` is filled next. */
+struct fetched {
+	int node[2], panel[2], next;
+};
+
 struct writer {
 	struct bpg_ctx *ctx;
 	struct bpg_model *m;
@@ -19,6 +24,7 @@ struct writer {
 	struct alpha_plan *alpha; /* null: plain CROWN */
 	size_t *live;             /* [owners] */
 	size_t live_alpha;
+	struct fetched *fetched;  /* [owners] */
 	bool again;               /* this walk is for one node's coefficients */
 	enum bpg_status st;
 };
@@ -32,6 +38,9 @@ void bpg_plan_step(struct writer *x, struct bpg_step s);
 /* A new buffer for a tile at a node; -1 after a failure. */
 int bpg_plan_buffer(struct writer *x, int tile, int node);
 void bpg_plan_free(struct writer *x, int tile, int node, int buffer);
+
+/* The tile is going to read this panel: 0: where it lies, else 1 + the slot of its owner that holds it then. */
+int bpg_plan_gather(struct writer *x, int tile, int node, int panel);
 
 /* Sets what a walk from the starts of the stage visits. */
 enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_arena *arena, struct bpg_stage *s);

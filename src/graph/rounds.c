@@ -7,6 +7,7 @@
 
 #include "graph/dot.h"
 #include "graph/lower.h"
+#include "graph/panels.h"
 
 /* Iterations of a round where nobody's patience says otherwise: a deadline is looked at in between. */
 enum { ROUND = 10 };
@@ -32,13 +33,14 @@ static void say(const struct bpg_model *m, const struct bpg_stage *s)
 /* Adds a wave to what the plan says: bytes, work, traffic. `beside`: parameters of tiles that are not in it. */
 static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const size_t *beside)
 {
-	for (int o = 0; o < m->options.owners; o++)
+	for (int o = 0; o < m->options.owners; o++) {
 		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[o] + beside[o]);
+		m->traffic[o] += w->gathered[o];
+	}
 	for (int64_t i = 0; i < w->steps; i++) {
 		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
 		m->planned += w->step[i].kind != BPG_STEP_FREE;
 	}
-	m->traffic += bpg_wave_traffic(m, s, w);
 	size_t alpha = w->alpha_bytes;
 	for (int o = 0; o < m->options.owners; o++)
 		alpha += beside[o];
@@ -219,5 +221,6 @@ enum bpg_status bpg_stage_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		some.tiles = BPG_MIN(together, s->tiles - t);
 		st = run_tiles(ctx, m, &some, size, look, arg);
 	}
+	bpg_slots_fini(&m->slots); /* those of the next stage may be of another size; all tasks have been waited for */
 	return st;
 }

@@ -8,6 +8,7 @@
 
 enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 {
+	int64_t traffic = 0;
 	FILE *to;
 
 	BPG_TRY(bpg_output_open(ctx, "-", &to));
@@ -15,7 +16,9 @@ enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 	fprintf(to, "tasks      %" PRId64 "\n", p->tasks);
 	fprintf(to, "products   %.3f GFLOP\n", 1e-9 * p->flops);
 	fprintf(to, "seconds    %.3g (estimate)\n", p->seconds);
-	fprintf(to, "traffic    %.1f MB of weights between owners\n", 1e-6 * (double)p->traffic_bytes);
+	for (int o = 0; o < p->owners; o++)
+		traffic += p->traffic_bytes[o];
+	fprintf(to, "traffic    %.1f MB of weights gathered\n", 1e-6 * (double)traffic);
 	if (p->kept_stages + p->recomputed_stages)
 		fprintf(to, "alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes, p->kept_stages, p->recomputed_stages);
 	for (int o = 0; o < p->owners; o++)
@@ -33,9 +36,7 @@ enum bpg_status bpg_plan_json(struct bpg_ctx *ctx, const struct bpg_plan *p, con
 	bpg_json_whole(&j, "alpha_bytes", p->alpha_bytes);
 	bpg_json_whole(&j, "recomputed_stages", p->recomputed_stages);
 	bpg_json_whole(&j, "tasks", p->tasks);
-	bpg_json_array(&j, "traffic_bytes");
-	bpg_json_whole(&j, NULL, p->traffic_bytes);
-	bpg_json_end(&j);
+	bpg_json_wholes(&j, "traffic_bytes", p->traffic_bytes, p->owners);
 	bpg_json_number(&j, "flops", p->flops);
 	bpg_json_number(&j, "seconds", p->seconds);
 	bpg_json_hex(&j, "plan_hash", p->plan_hash);

@@ -10,7 +10,7 @@ struct bpg_plan {
 	const int64_t *predicted_bytes; /* [owners] of registered data, at most; lives in the result */
 	int64_t alpha_bytes;      /* of these, parameters of alpha-crown, moments and coefficients */
 	int kept_stages, recomputed_stages; /* optimised, by whether coefficients are kept or recomputed */
-	int64_t traffic_bytes;    /* weights that move between owners */
+	const int64_t *traffic_bytes; /* [owners] weights that each gathers; lives in the result */
 	int64_t tasks;            /* steps of walks */
 	double flops, seconds;    /* of the products; seconds: an estimate from the rate of the kernel in use */
 	uint64_t plan_hash;

@@ -40,7 +40,7 @@ for net in "$examples/digits.onnx" "$examples/digits_conv.onnx" "$tmp/net.onnx";
 	[ $((steps - freed)) = "$(field "$tmp/json" tasks)" ] || complain "plan $net: $steps steps drawn, $freed of them free, $(field "$tmp/json" tasks) tasks"
 	hash=$(field "$tmp/json" plan_hash)
 	[ "${#hash}" = 16 ] || complain "plan $net: plan_hash is '$hash'"
-	for more in '--placement single' '--placement rows --shards 2' '--shards 5' '--wave 1' '--memory 1G'; do
+	for more in '--placement single' '--placement rows --shards 2' '--placement fsdp --shards 3' '--placement offload' '--shards 5' '--wave 1' '--memory 1G'; do
 		"$bpgraph" plan "$net" --quiet $more --json "$tmp/json" >"$tmp/out" || complain "plan $net $more failed"
 		[ "$(field "$tmp/json" plan_hash)" = "$hash" ] || complain "plan $net $more: other plan_hash"
 	done

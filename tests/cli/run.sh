@@ -64,7 +64,10 @@ for sched in eager prio dmdas; do
 done
 [ "$(STARPU_NCPU=1 hash)" = "$one" ] || complain "other bits on one worker"
 [ "$(hash --wave 1)" = "$one" ] || complain "other bits with --wave 1"
-[ "$(hash --shards 3)" = "$one" ] || complain "other bits with --shards 3"
+for more in '--shards 3' '--placement fsdp --shards 2' '--placement offload' '--placement offload --shards 3'; do
+	[ "$(hash $more)" = "$one" ] || complain "other bits with $more"
+done
+fails '--placement single has one owner' run digits.onnx digits_six.vnnlib --placement single --shards 2
 
 # Folders that cannot be made, and a full disk.
 for v in HOME XDG_CACHE_HOME STARPU_HOME STARPU_PERF_MODEL_DIR; do

@@ -19,28 +19,34 @@ struct setting {
 	const char *name, *kernel, *scheduler;
 	int workers, owners, wave, panel, tile;
 	bool same_plan;
+	enum bpg_placement placement;
 };
 
 static const struct setting settings[] = {
-	/*                    kernel      scheduler workers owners wave panel tile same plan */
-	{ "one worker",       "avx512",   "lws",    1, 1, 0, 0, 0, true }, /* what the others are compared with */
-	{ "two workers",      "avx512",   "lws",    2, 1, 0, 0, 0, true },
-	{ "eager",            "avx512",   "eager",  2, 1, 0, 0, 0, true },
-	{ "prio",             "avx512",   "prio",   2, 1, 0, 0, 0, true },
-	{ "dmdas",            "avx512",   "dmdas",  2, 1, 0, 0, 0, true },
-	{ "--wave 1",         "avx512",   "lws",    2, 1, 1, 0, 0, true },
-	{ "--wave 2",         "avx512",   "lws",    2, 1, 2, 0, 0, true },
-	{ "--wave 7",         "avx512",   "lws",    1, 1, 7, 0, 0, true },
-	{ "--shards 2",       "avx512",   "lws",    2, 2, 0, 0, 0, true },
-	{ "--shards 4",       "avx512",   "prio",   2, 4, 3, 0, 0, true },
-	{ "--panel 8",        "avx512",   "lws",    2, 1, 0, 8, 0, false },
-	{ "--panel 40",       "avx512",   "lws",    2, 1, 0, 40, 0, false },
-	{ "--panel 1000",     "avx512",   "lws",    2, 1, 0, 1000, 0, false },
-	{ "--tile 16",        "avx512",   "lws",    2, 1, 0, 0, 16, false },
-	{ "--tile 48",        "avx512",   "lws",    2, 1, 0, 0, 48, false },
-	{ "--tile 512",       "avx512",   "lws",    2, 1, 0, 24, 512, false },
-	{ "AVX2 kernel",      "avx2",     "lws",    2, 1, 0, 0, 0, true },
-	{ "portable kernel",  "portable", "lws",    2, 1, 0, 0, 0, true },
+	/*                    kernel      scheduler workers owners wave panel tile same plan, placement */
+	{ "one worker",       "avx512",   "lws",    1, 1, 0, 0, 0, true, 0 }, /* what the others are compared with */
+	{ "two workers",      "avx512",   "lws",    2, 1, 0, 0, 0, true, 0 },
+	{ "eager",            "avx512",   "eager",  2, 1, 0, 0, 0, true, 0 },
+	{ "prio",             "avx512",   "prio",   2, 1, 0, 0, 0, true, 0 },
+	{ "dmdas",            "avx512",   "dmdas",  2, 1, 0, 0, 0, true, 0 },
+	{ "--wave 1",         "avx512",   "lws",    2, 1, 1, 0, 0, true, 0 },
+	{ "--wave 2",         "avx512",   "lws",    2, 1, 2, 0, 0, true, 0 },
+	{ "--wave 7",         "avx512",   "lws",    1, 1, 7, 0, 0, true, 0 },
+	{ "--shards 2",       "avx512",   "lws",    2, 2, 0, 0, 0, true, 0 },
+	{ "--shards 4",       "avx512",   "prio",   2, 4, 3, 0, 0, true, 0 },
+	{ "--shards 3",       "avx512",   "lws",    2, 3, 0, 0, 0, true, 0 },
+	{ "fsdp, 2 shards",       "avx512",   "lws",    2, 2, 0, 0, 0, true, BPG_PLACEMENT_FSDP },
+	{ "fsdp, 3 shards",       "avx512",   "lws",    2, 3, 2, 0, 0, true, BPG_PLACEMENT_FSDP },
+	{ "offload",         "avx512",   "lws",    2, 1, 0, 0, 0, true, BPG_PLACEMENT_OFFLOAD },
+	{ "offload, 4 shards", "avx512", "prio",   2, 4, 3, 0, 0, true, BPG_PLACEMENT_OFFLOAD },
+	{ "--panel 8",        "avx512",   "lws",    2, 1, 0, 8, 0, false, 0 },
+	{ "--panel 40",       "avx512",   "lws",    2, 1, 0, 40, 0, false, 0 },
+	{ "--panel 1000",     "avx512",   "lws",    2, 1, 0, 1000, 0, false, 0 },
+	{ "--tile 16",        "avx512",   "lws",    2, 1, 0, 0, 16, false, 0 },
+	{ "--tile 48",        "avx512",   "lws",    2, 1, 0, 0, 48, false, 0 },
+	{ "--tile 512",       "avx512",   "lws",    2, 1, 0, 24, 512, false, 0 },
+	{ "AVX2 kernel",      "avx2",     "lws",    2, 1, 0, 0, 0, true, 0 },
+	{ "portable kernel",  "portable", "lws",    2, 1, 0, 0, 0, true, 0 },
 };
 
 /* ---- networks ---- */
@@ -191,6 +197,7 @@ static int run(const struct setting *s)
 			struct outcome out;
 			bound.iterations = w == 3 || w == 5 ? 6 : 0;
 			bound.objective = w == 5 ? BPG_OBJECTIVE_JOINT : BPG_OBJECTIVE_LOCAL;
+			bound.placement = s->placement;
 			bound.patience = 2; /* some rows leave, the others are packed anew */
 			bound.owners = s->owners, bound.wave = s->wave, bound.panel = s->panel, bound.tile = s->tile;
 			bad = outcome_run(&out, ctx, rt, net, &g, &bound, NULL, 0);
