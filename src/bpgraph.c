@@ -8,6 +8,7 @@
 #include "net/plugin.h"
 #include "onnx/onnx.h"
 #include "report/result.h"
+#include "rt/comm.h"
 #include "rt/rt.h"
 #include "spec/question.h"
 
@@ -33,6 +34,28 @@ void bpg_machine_print(FILE *to)
 	if (idle)
 		fprintf(to, "%d cores stay idle: this StarPU has at most %d CPU workers; a StarPU 1.4 built with --enable-maxcpus=%d has more\n", idle,
 		        f.max_cpus, f.cores);
+}
+
+/* ---- ranks ---- */
+
+enum bpg_status bpg_ranks_start(struct bpg_ctx *ctx)
+{
+	return bpg_comm_start(ctx);
+}
+
+int bpg_rank(void)
+{
+	return bpg_comm_rank();
+}
+
+enum bpg_status bpg_ranks_agree(struct bpg_ctx *ctx, enum bpg_status status)
+{
+	return bpg_comm_agree(ctx, status);
+}
+
+int bpg_ranks_end(int code)
+{
+	return bpg_comm_end(code);
 }
 
 /* ---- network ---- */

@@ -20,6 +20,7 @@
 #include "report/plan.h"
 #include "report/progress.h"
 #include "report/result.h"
+#include "rt/comm.h"
 #include "spec/question.h"
 
 struct run {
@@ -43,14 +44,20 @@ static bool optimised(const struct bpg_options *o)
 
 static int owners(const struct bpg_options *o)
 {
-	return (int)o->shards;
+	return bpg_comm_ranks() > 1 ? bpg_comm_ranks() : (int)o->shards;
 }
 
 /* One owner and several do not go together. */
 static enum bpg_status check_placement(const struct run *x)
 {
 	if (x->o->placement == BPG_PLACEMENT_SINGLE && owners(x->o) > 1)
-		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; leave --shards out, or choose rows or fsdp", owners(x->o));
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; choose rows or fsdp, or one rank and no --shards", owners(x->o));
+	if (bpg_comm_ranks() > 1 && x->o->shards > 1)
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", bpg_comm_ranks());
+	if (bpg_comm_ranks() > 1 && x->o->objective == BPG_OBJECTIVE_JOINT && optimised(x->o) && x->o->placement != BPG_PLACEMENT_FSDP)
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--objective joint sums over the rows of all ranks, which is not built yet; choose --placement fsdp or --objective local");
+	if (bpg_comm_ranks() > 1 && x->q->spec)
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s: a property is decided by one process in this version; ask for bounds, or start one rank", x->q->spec->path);
 	return BPG_OK;
 }
 
@@ -84,6 +91,8 @@ static void set_bound_options(struct run *x)
 		.wave = o->wave,
 		.placement = (enum bpg_placement)o->placement,
 		.owners = owners(o),
+		.ranks = bpg_comm_ranks(),
+		.rank = bpg_comm_rank(),
 		.memory = (size_t)o->memory,
 		.progress = bpg_progress_step,
 		.progress_arg = &x->progress,
@@ -214,18 +223,40 @@ static void keep_stats(struct run *x)
 	}
 }
 
+/* What each rank tells the others at the end. */
+struct figures {
+	int64_t peak, rss, tasks, received, sent;
+};
+
 static void finish(struct run *x)
 {
 	struct bpg_result *r = x->r;
+	int ranks = bpg_comm_ranks();
 	struct rusage use;
-	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak);
+	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak), *rss = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *rss);
+	int64_t *received = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *received);
+	struct figures mine = { .tasks = r->tasks }, *all = bpg_calloc((size_t)ranks, sizeof *all);
 
-	if (peak)
-		for (int i = 0; i < r->owners; i++)
-			peak[i] = (int64_t)bpg_rt_peak_bytes(x->rt, i);
-	r->peak_bytes = peak;
 	getrusage(RUSAGE_SELF, &use);
-	r->peak_rss_bytes = (int64_t)use.ru_maxrss * 1024;
+	mine.rss = (int64_t)use.ru_maxrss * 1024;
+	mine.peak = (int64_t)bpg_rt_peak_bytes(x->rt, ranks > 1 ? bpg_comm_rank() : 0);
+	bpg_rt_traffic(x->rt, &mine.received, &mine.sent);
+	if (all)
+		bpg_comm_share(&mine, all, sizeof mine);
+	if (peak && rss && received && all) {
+		for (int i = 0; ranks > 1 && i < ranks; i++)
+			peak[i] = all[i].peak, received[i] = all[i].received;
+		for (int i = 0; ranks == 1 && i < r->owners; i++)
+			peak[i] = (int64_t)bpg_rt_peak_bytes(x->rt, i);
+		r->tasks = 0;
+		for (int i = 0; i < ranks; i++)
+			rss[i] = all[i].rss, r->tasks += all[i].tasks;
+		r->peak_bytes = peak;
+		r->peak_rss_bytes = rss;
+		r->ranks = ranks;
+		r->received_bytes = ranks > 1 ? received : NULL;
+	}
+	free(all);
 	r->workers = bpg_rt_workers(x->rt);
 	r->scheduler = bpg_arena_str(r->arena, bpg_rt_scheduler(x->rt));
 	keep_stats(x);
@@ -391,11 +422,12 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	x.r->seconds.load = bpg_now() - bpg_process_start();
 	if (x.o->timeout > 0)
 		x.deadline = bpg_process_start() + x.o->timeout;
-	if (x.o->dot) {
+	if (x.o->dot && bpg_comm_rank() == 0) {
 		BPG_TRY_TO(bpg_output_open(ctx, x.o->dot, &x.dot), out);
 		bpg_dot_begin(x.dot);
 	}
-	bpg_progress_start(&x.progress, x.o->live && !x.o->quiet, x.o->verbose && !x.o->quiet);
+	bool quiet = x.o->quiet || bpg_comm_rank() > 0;
+	bpg_progress_start(&x.progress, x.o->live && !quiet, x.o->verbose && !quiet);
 	st = start(&x);
 	if (!st) {
 		bpg_float_mode();
@@ -403,13 +435,14 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		if (!st)
 			st = bpg_plugin_float_mode(ctx, net->path);
 		bpg_progress_end(&x.progress);
+		st = bpg_comm_agree(ctx, st);
 		if (!st && x.r->verdict == BPG_VERDICT_TIMEOUT && !(x.deadline > 0 && bpg_now() >= x.deadline))
 			x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
 		if (!st)
 			finish(&x);
-		if (!st && x.o->trace)
+		if (!st && x.o->trace && bpg_comm_rank() == 0)
 			st = write_trace(&x);
-		if (x.o->verbose && !x.o->quiet)
+		if (x.o->verbose && !x.o->quiet && bpg_comm_rank() == 0)
 			print_stats(&x);
 		if (x.rt != held)
 			bpg_rt_stop(x.rt);

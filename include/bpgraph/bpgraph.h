@@ -85,6 +85,15 @@ BPG_API const char *bpg_verdict_word(enum bpg_verdict verdict);
 
 struct bpg_result;
 
+/* Several processes that were started together by an MPI launcher are the ranks of one run. Each calls bpg_ranks_start before and
+ * bpg_ranks_end at the end, and asks the same in between; results are the same at all, rank 0 is meant to print. Where a rank may
+ * fail alone on the way to bpg_run, bpg_ranks_agree tells the others, who are in it: all get a failure. Without a launcher, and in
+ * a build without MPI, there is one rank, number 0, and nothing happens. bpg_ranks_end returns what rank 0 gives it. */
+BPG_API enum bpg_status bpg_ranks_start(struct bpg_ctx *ctx);
+BPG_API int bpg_rank(void);
+BPG_API enum bpg_status bpg_ranks_agree(struct bpg_ctx *ctx, enum bpg_status status);
+BPG_API int bpg_ranks_end(int code);
+
 /* Starting the runtime costs 10 to 50 ms. A program that asks many questions holds it: then every run uses the workers and
  * the memory of the last one. options: shards (null: defaults). */
 BPG_API enum bpg_status bpg_runtime_hold(struct bpg_ctx *ctx, const struct bpg_options *options);

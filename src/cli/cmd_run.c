@@ -36,6 +36,8 @@ static void catch_signals(void)
 enum bpg_status cmd_write(struct bpg_ctx *ctx, const struct bpg_options *o, const struct bpg_result *r)
 {
 	BPG_TRY(bpg_result_check(ctx, r));
+	if (bpg_rank() > 0)
+		return BPG_OK;
 	if (!o->json || strcmp(o->json, "-"))
 		BPG_TRY(bpg_result_text(ctx, r, "-"));
 	if (o->json)
@@ -55,7 +57,7 @@ enum bpg_status cmd_question(struct bpg_ctx *ctx, const struct bpg_options *o, c
 		return bpg_question_property(ctx, net, property, q);
 	}
 	BPG_TRY(bpg_question_from_options(ctx, o, net->in_count, net->out_count, q));
-	if ((*q)->unit && !o->quiet)
+	if ((*q)->unit && !o->quiet && bpg_rank() == 0)
 		fprintf(stderr, "bpgraph: note: no region given, so bounds are for inputs in [0, 1]; choose another by --center and --epsilon, "
 		                "or --lower and --upper\n");
 	return BPG_OK;
@@ -80,11 +82,11 @@ static double deadline(const struct bpg_options *o)
 void cmd_begin(struct bpg_ctx *ctx, struct bpg_options *o)
 {
 	catch_signals();
-	if (!o->quiet)
+	if (!o->quiet && bpg_rank() == 0)
 		say_idle();
 	bpg_options_cancel(o, &cancelled);
 	bpg_ctx_limit(ctx, deadline(o), &cancelled);
-	o->live = true;
+	o->live = bpg_rank() == 0;
 }
 
 enum bpg_status cmd_stopped(struct bpg_ctx *ctx, const struct bpg_options *o, const char *network, const char *property, int *code)
@@ -124,6 +126,7 @@ int cmd_run(int argc, char **argv)
 	BPG_TRY_TO(cmd_write(ctx, &o, r), out);
 	code = bpg_result_exit(r);
 out:
+	st = bpg_ranks_agree(ctx, st);
 	if (st == BPG_ECANCELLED)
 		st = cmd_stopped(ctx, &o, file[0], file[1], &code);
 	if (st)

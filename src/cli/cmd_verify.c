@@ -169,6 +169,7 @@ int cmd_verify(int argc, char **argv)
 	BPG_TRY_TO(look_at_outputs(&x), out);
 	st = verify(&x, &code);
 out:
+	st = bpg_ranks_agree(x.ctx, st);
 	if (st == BPG_ECANCELLED)
 		st = cmd_stopped(x.ctx, &x.o, x.files.given ? x.files.path[0] : NULL, path, &code);
 	if (st)

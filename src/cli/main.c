@@ -29,6 +29,8 @@ int cmd_end(const struct bpg_ctx *ctx, enum bpg_status st)
 	if (!st)
 		return EXIT_DONE;
 	const char *message = ctx ? bpg_ctx_message(ctx) : "";
+	if (bpg_rank() > 0)
+		return EXIT_ERROR;
 	fflush(stdout);
 	fprintf(stderr, "bpgraph: %s\n", *message ? message : "memory is short");
 	return EXIT_ERROR;
@@ -75,6 +77,23 @@ static int text(void (*print)(FILE *to))
 	return EXIT_DONE;
 }
 
+/* Commands that run on several ranks: one of them speaks for all. */
+static int run(const struct command *c, int argc, char **argv)
+{
+	struct bpg_ctx *ctx;
+
+	if (!(c->takes & (BPG_COMMAND_RUN | BPG_COMMAND_VERIFY)))
+		return c->run(argc, argv);
+	ctx = bpg_ctx_new();
+	int code = cmd_end(ctx, bpg_ranks_start(ctx));
+	bpg_ctx_free(ctx);
+	if (code)
+		return code;
+	if (bpg_rank() > 0 && !freopen("/dev/null", "w", stdout))
+		return EXIT_ERROR;
+	return bpg_ranks_end(c->run(argc, argv));
+}
+
 int main(int argc, char **argv)
 {
 	char safe[128];
@@ -92,7 +111,7 @@ int main(int argc, char **argv)
 		return text(opt_manual);
 	for (int i = 0; i < command_count; i++)
 		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 2, argv + 2);
+			return run(&commands[i], argc - 2, argv + 2);
 	fprintf(stderr, "bpgraph: %s: no such command; see bpgraph --help\n", bpg_printable(argv[1], safe));
 	return EXIT_ERROR;
 }

@@ -88,7 +88,7 @@ static enum bpg_status add_stage(struct joint *x, struct bpg_model_node *v)
 		v->by_bounds_t = bpg_tensor_new(m->rt, 4 * (size_t)v->columns.n * sizeof *v->by_bounds, v->by_bounds, 0);
 	if (!v->by_bounds || (!m->dry && !v->by_bounds_t))
 		return bpg_nomem(x->ctx, "the rows of a node");
-	m->fixed_bytes[0] += 4 * (size_t)v->columns.n * sizeof *v->by_bounds;
+	bpg_model_vectors(m, 4 * (size_t)v->columns.n * sizeof *v->by_bounds);
 	x->parts++;
 	return BPG_OK;
 }

@@ -223,7 +223,7 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
 		if (!v->planes_t)
 			return bpg_nomem(ctx, "the planes of a node");
-		m->fixed_bytes[0] += bytes;
+		bpg_model_vectors(m, bytes);
 	}
 	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
 	struct filling f = { .kind = BPG_TASK_PLANES, .run = bpg_task_planes, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
@@ -564,6 +564,8 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	struct bpg_tensor *state = x->state[p->tile - x->first];
 	bool slack = m->options.slack;
 
+	if (p->kind != BPG_STEP_GATHER && !bpg_mine(m, t->owner))
+		return BPG_OK;
 	if (p->to >= 0)
 		BPG_TRY(need(x, p->to));
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL, *to = p->to >= 0 ? x->buffer[p->to] : NULL;
@@ -707,7 +709,7 @@ static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const
 	const struct bpg_lasting *first = &from->tile[t->from_tile[0]].lasting[node];
 
 	*to = (struct bpg_lasting){ .at = first->at, .arrays = first->arrays };
-	if (!first->alpha)
+	if (!first->alpha || !bpg_mine(m, t->owner))
 		return BPG_OK;
 	to->alpha = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 1), NULL, t->owner);
 	to->moments = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 2), NULL, t->owner);

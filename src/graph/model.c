@@ -202,6 +202,12 @@ static void set_gammas(struct bpg_model_node *v, int depth)
 	h->gamma64 = length > 0 ? bpg_gamma(length + 1, BPG_U64) : 0;
 }
 
+void bpg_model_vectors(struct bpg_model *m, size_t bytes)
+{
+	for (int o = 0; o < (m->options.ranks > 1 ? m->options.owners : 1); o++)
+		m->fixed_bytes[o] += bytes;
+}
+
 enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,
                               const struct bpg_bound_options *options, struct bpg_model **out)
 {
@@ -248,7 +254,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 		v->bounds = bpg_calloc((size_t)(m->segments * BPG_FIELDS * v->columns.n), sizeof *v->bounds);
 		if (!v->consumer || !v->bounds)
 			BPG_TRY_TO(bpg_nomem(ctx, "the bounds of a node"), fail);
-		m->fixed_bytes[0] += (size_t)(m->segments * BPG_FIELDS * v->columns.n) * sizeof *v->bounds;
+		bpg_model_vectors(m, (size_t)(m->segments * BPG_FIELDS * v->columns.n) * sizeof *v->bounds);
 		v->consumers = 0;
 		set_gammas(v, depth);
 		for (int k = 0; k < v->hop.nin; k++) {

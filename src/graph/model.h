@@ -54,6 +54,7 @@ struct bpg_bound_options {
 	int64_t wave;             /* tiles in flight; 0: default */
 	enum bpg_placement placement; /* auto: rows where there are several owners */
 	int owners;
+	int ranks, rank;          /* more than 1: each owner is a process, this one is `rank` */
 	size_t memory;            /* limit in bytes, 0: none */
 	int segments;             /* regions bounded together, 0: 1; more only without iterations */
 	struct bpg_group *group;  /* tasks are waited for in this group; null: all tasks are */
@@ -99,6 +100,15 @@ struct bpg_model {
 	int64_t *traffic;         /* [owners] bytes of panels that each gathers */
 	FILE *dot;                /* steps are drawn here when set */
 };
+
+/* This process does the work of the owner. */
+static inline bool bpg_mine(const struct bpg_model *m, int owner)
+{
+	return m->options.ranks <= 1 || owner == m->options.rank;
+}
+
+/* Vectors of a node count for owner 0, or at each rank. */
+void bpg_model_vectors(struct bpg_model *m, size_t bytes);
 
 /* Does not start any work. The network, region and runtime outlive the model. */
 enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "graph/lower.h"
+#include "rt/comm.h"
 
 enum { PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
 static const size_t panel_bytes_most = (size_t)16 << 20;
@@ -114,10 +115,13 @@ static enum bpg_status pack_all(struct bpg_ctx *ctx, struct bpg_model *m, struct
 	if (m->dry || bpg_panels_stream(m))
 		return BPG_OK;
 	for (int p = 0; p < v->panels; p++)
-		if (!(v->panel[p] = bpg_tensor_new(m->rt, bpg_panel_bytes(v, p), NULL, v->panel_owner[p])))
+		if (bpg_mine(m, v->panel_owner[p]) && !(v->panel[p] = bpg_tensor_new(m->rt, bpg_panel_bytes(v, p), NULL, v->panel_owner[p])))
 			return bpg_nomem(ctx, "packed weights");
-	for (int p = 0; p < v->panels; p += PANELS_A_TASK)
-		BPG_TRY(pack(m, v, p, BPG_MIN(v->panels - p, (int)PANELS_A_TASK), v->panel + p));
+	for (int p = 0, n; p < v->panels; p += n) {
+		n = m->options.ranks > 1 ? 1 : BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
+		if (v->panel[p])
+			BPG_TRY(pack(m, v, p, n, v->panel + p));
+	}
 	return BPG_OK;
 }
 
@@ -175,7 +179,7 @@ enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *
 			continue;
 		v->forward = true;
 		v->forward_owner = deal(m, bpg_panel_bytes(v, BPG_PANEL_FORWARD));
-		if (m->dry || bpg_panels_stream(m))
+		if (m->dry || bpg_panels_stream(m) || !bpg_mine(m, v->forward_owner))
 			continue;
 		if (!(v->forward_t = bpg_tensor_new(m->rt, bpg_panel_bytes(v, BPG_PANEL_FORWARD), NULL, v->forward_owner)))
 			return bpg_nomem(ctx, "packed weights");
@@ -259,18 +263,47 @@ void bpg_slots_fini(struct bpg_slots *slots)
 	*slots = (struct bpg_slots){ 0 };
 }
 
+/* The slot that this process fills; null: the gather fills none here. */
+static enum bpg_status slot_of(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_slots *slots, int owner, int k, struct bpg_tensor **slot)
+{
+	struct bpg_tensor **at = &slots->tensor[2 * owner + k];
+
+	if (!*at && !(*at = bpg_tensor_new(m->rt, slots->bytes[owner], NULL, owner)))
+		return bpg_nomem(ctx, "a copy of a panel");
+	*slot = *at;
+	return BPG_OK;
+}
+
+/* Between ranks the panel goes from its owner to the one that reads it; under fsdp to all others. */
+static enum bpg_status transfer(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_slots *slots, const struct bpg_step *p, int owner)
+{
+	struct bpg_model_node *v = &m->node[p->node];
+	bool all = m->placement == BPG_PLACEMENT_FSDP;
+	int home = owner_of(v, p->panel), me = m->options.rank;
+	struct bpg_tensor *own = me == home ? bpg_panel_at(v, NULL, p->panel, 0, me) : NULL;
+
+	if (!own && (all || owner == me))
+		BPG_TRY(slot_of(ctx, m, slots, me, p->k, &own));
+	for (int r = all ? 0 : owner; r < (all ? m->options.ranks : owner + 1); r++)
+		BPG_TRY(bpg_rt_transfer(m->rt, own, bpg_panel_bytes(v, p->panel), home, r, v->id));
+	return BPG_OK;
+}
+
 enum bpg_status bpg_lower_gather(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_slots *slots, const struct bpg_step *p, int owner)
 {
 	struct bpg_model_node *v = &m->node[p->node];
-	struct bpg_tensor **slot = &slots->tensor[2 * owner + p->k];
 	struct bpg_arg_gather a = { bpg_panel_bytes(v, p->panel) };
 	static const enum bpg_access r_w[] = { BPG_READ, BPG_WRITE };
+	struct bpg_tensor *b[2] = { NULL };
 
-	if (!*slot && !(*slot = bpg_tensor_new(m->rt, slots->bytes[owner], NULL, owner)))
-		return bpg_nomem(ctx, "a copy of a panel");
+	if (m->options.ranks > 1 && !bpg_panels_stream(m))
+		return transfer(ctx, m, slots, p, owner);
+	if (!bpg_mine(m, owner))
+		return BPG_OK;
+	BPG_TRY(slot_of(ctx, m, slots, owner, p->k, &b[1]));
 	if (bpg_panels_stream(m))
-		return pack(m, v, p->panel, 1, slot);
-	struct bpg_tensor *b[] = { p->panel == BPG_PANEL_FORWARD ? v->forward_t : v->panel[p->panel], *slot };
+		return pack(m, v, p->panel, 1, &b[1]);
+	b[0] = bpg_panel_at(v, NULL, p->panel, 0, owner);
 	return bpg_model_submit(m, BPG_TASK_GATHER, bpg_task_gather, &a, sizeof a, 2, b, r_w, 2 * m->nodes, v->id, p->tile, 0);
 }
 

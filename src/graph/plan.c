@@ -232,7 +232,7 @@ static struct bpg_tile *tile_new(struct bpg_stage *s, struct bpg_arena *arena, i
 
 int bpg_tile_owner(const struct bpg_model *m, int tile)
 {
-	return m->placement == BPG_PLACEMENT_FSDP ? 0 : tile % m->options.owners;
+	return m->placement == BPG_PLACEMENT_FSDP ? m->options.rank : tile % m->options.owners;
 }
 
 static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
@@ -645,18 +645,20 @@ int bpg_plan_gather(struct writer *x, int tile, int node, int panel)
 	const struct bpg_model_node *v = &x->m->node[node];
 	struct fetched *f = &x->fetched[owner];
 
-	if (!bpg_panel_foreign(x->m, v, panel, owner))
+	bool foreign = bpg_panel_foreign(x->m, v, panel, owner);
+	/* Ranks of fsdp all do the same: each has the gathers of all, and of its own panels sends them. */
+	if (!foreign && (x->m->placement != BPG_PLACEMENT_FSDP || x->m->options.ranks < 2))
 		return 0;
 	for (int k = 0; k < 2; k++)
 		if (f->node[k] == node && f->panel[k] == panel)
-			return 1 + k;
+			return foreign ? 1 + k : 0;
 	int k = f->next;
 	f->next = !k;
 	f->node[k] = node;
 	f->panel[k] = panel;
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_GATHER, node, tile, panel, k, -1, -1, 0, { 0 } });
-	x->w->gathered[owner] += (int64_t)bpg_panel_bytes(v, panel);
-	return 1 + k;
+	x->w->gathered[owner] += foreign ? (int64_t)bpg_panel_bytes(v, panel) : 0;
+	return foreign ? 1 + k : 0;
 }
 
 static bool same_window(const struct bpg_columns *k, const struct bpg_window *a, const struct bpg_window *b)
@@ -955,6 +957,8 @@ enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, c
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int *tiles)
 {
 	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
+	if (m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP)
+		want *= m->options.ranks;
 	size_t fixed = 0, tile = 0, slots = 0, limit = m->options.memory, *slot;
 
 	*tiles = want;

@@ -8,6 +8,7 @@
 #include "graph/dot.h"
 #include "graph/lower.h"
 #include "graph/panels.h"
+#include "rt/comm.h"
 
 /* Iterations of a round where nobody's patience says otherwise: a deadline is looked at in between. */
 enum { ROUND = 10 };
@@ -33,9 +34,11 @@ static void say(const struct bpg_model *m, const struct bpg_stage *s)
 /* Adds a wave to what the plan says: bytes, work, traffic. `beside`: parameters of tiles that are not in it. */
 static void account(struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const size_t *beside)
 {
+	bool alike = m->placement == BPG_PLACEMENT_FSDP && m->options.ranks > 1; /* each rank has planned for itself */
 	for (int o = 0; o < m->options.owners; o++) {
-		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[o] + beside[o]);
-		m->traffic[o] += w->gathered[o];
+		int as = alike ? m->options.rank : o;
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[as] + beside[as]);
+		m->traffic[o] += w->gathered[as];
 	}
 	for (int64_t i = 0; i < w->steps; i++) {
 		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
@@ -75,6 +78,19 @@ static enum bpg_status results_new(struct bpg_ctx *ctx, struct bpg_model *m, str
 	return BPG_OK;
 }
 
+/* All ranks decide by all results. */
+static enum bpg_status share_results(struct bpg_model *m, const struct bpg_stage *s, int first, int end)
+{
+	if (m->options.ranks < 2 || m->placement == BPG_PLACEMENT_FSDP) /* there each has them */
+		return BPG_OK;
+	for (int t = first; t < end; t++) {
+		const struct bpg_tile *tile = &s->tile[t];
+		for (int r = 0; r < m->options.ranks; r++)
+			BPG_TRY(bpg_rt_transfer(m->rt, tile->result_t, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->result, tile->owner, r, s->node));
+	}
+	return BPG_OK;
+}
+
 enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size, const size_t *others)
 {
 	struct bpg_wave wave = { 0 };
@@ -98,6 +114,8 @@ enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 			bpg_wave_dot(m, s, &wave, m->dot);
 		if (!m->dry)
 			st = bpg_lower_wave(ctx, m, s, &wave);
+		if (!m->dry && !st && bounds)
+			st = share_results(m, s, t, end);
 		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */
 			st = bpg_model_wait(ctx, m);
 		for (int i = t; bounds && i < end; i++)

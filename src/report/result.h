@@ -50,7 +50,9 @@ struct bpg_result {
 	int kept_stages, recomputed_stages; /* optimised, by whether coefficients are kept or recomputed */
 	int owners;
 	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
-	int64_t peak_rss_bytes;
+	int ranks;
+	const int64_t *peak_rss_bytes; /* [ranks] */
+	const int64_t *received_bytes; /* [ranks] from other ranks; null where there is one */
 	int stats;
 	const struct bpg_stat *stat;
 	int workers;

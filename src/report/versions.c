@@ -21,9 +21,9 @@ void bpg_versions_print(FILE *to)
 	fprintf(to, "protobuf-c %s\n", BPG_VERSION_PROTOBUF_C);
 	fprintf(to, "zlib %s\n", BPG_VERSION_ZLIB);
 #ifdef BPG_VERSION_MPI
-	fprintf(to, "MPI not used (%s was found)\n", BPG_VERSION_MPI);
+	fprintf(to, "MPI %s\n", BPG_VERSION_MPI);
 #else
-	fprintf(to, "MPI not used\n");
+	fprintf(to, "MPI none: one rank\n");
 #endif
 #ifdef BPG_VERSION_CUDA
 	fprintf(to, "CUDA not used (toolkit %s was found)\n", BPG_VERSION_CUDA);

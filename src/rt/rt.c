@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rt/comm.h"
 #include "rt/rt_internal.h"
 
 /* A run in which tasks wait and none has ended for so long is stuck. */
@@ -216,11 +217,22 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&rt->wake, &attr);
+	pthread_cond_init(&rt->still, NULL);
 	pthread_condattr_destroy(&attr);
 	rt->watching = pthread_create(&rt->watchdog, NULL, watch, rt) == 0;
 	rt->started = bpg_now();
+	bpg_comm_attach(rt);
 	*out = rt;
 	return BPG_OK;
+}
+
+static void wait_for_all(struct bpg_rt *rt)
+{
+	starpu_task_wait_for_all();
+	pthread_mutex_lock(&rt->lock);
+	while (rt->moving > 0)
+		pthread_cond_wait(&rt->still, &rt->lock);
+	pthread_mutex_unlock(&rt->lock);
 }
 
 enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_rt_options *options)
@@ -251,7 +263,8 @@ void bpg_rt_stop(struct bpg_rt *rt)
 {
 	if (!rt)
 		return;
-	starpu_task_wait_for_all();
+	wait_for_all(rt);
+	bpg_comm_attach(NULL);
 	pthread_mutex_lock(&rt->lock);
 	rt->ending = true;
 	pthread_cond_signal(&rt->wake);
@@ -264,6 +277,8 @@ void bpg_rt_stop(struct bpg_rt *rt)
 	remove_tree(rt->folder, 0);
 	bpg_pool_free(rt->pool);
 	pthread_cond_destroy(&rt->wake);
+	pthread_cond_destroy(&rt->still);
+	free(rt->move);
 	pthread_mutex_destroy(&rt->lock);
 	for (int w = 0; w < BPG_MAX_WORKERS; w++)
 		free(rt->worker[w].record);
@@ -471,7 +486,7 @@ static enum bpg_status outcome(struct bpg_rt *rt, struct bpg_ctx *ctx)
 
 enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx)
 {
-	starpu_task_wait_for_all();
+	wait_for_all(rt);
 	return outcome(rt, ctx);
 }
 
@@ -505,6 +520,19 @@ bool bpg_rt_stopped(const struct bpg_rt *rt)
 }
 
 /* ---- what happened ---- */
+
+void bpg_rt_moved(struct bpg_rt *rt, const struct bpg_move *move)
+{
+	atomic_fetch_add(&rt->moved[move->send], (int64_t)move->bytes);
+	if (rt->options.trace && bpg_grow(&rt->move, &rt->move_room, rt->moves + 1, sizeof *rt->move))
+		rt->move[rt->moves++] = *move;
+}
+
+void bpg_rt_traffic(const struct bpg_rt *rt, int64_t *received, int64_t *sent)
+{
+	*received = atomic_load(&rt->moved[0]);
+	*sent = atomic_load(&rt->moved[1]);
+}
 
 void bpg_rt_stats(const struct bpg_rt *rt, struct bpg_rt_stats *s)
 {
@@ -547,6 +575,12 @@ enum bpg_status bpg_rt_trace_write(const struct bpg_rt *rt, FILE *to, const char
 			fputs("}}", to);
 			comma = true;
 		}
+	for (int64_t i = 0; i < rt->moves; i++) {
+		const struct bpg_move *v = &rt->move[i];
+		fprintf(to, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":%d,\"rank\":%d,\"bytes\":%zu}}", comma ? "," : "",
+		        v->send ? "send" : "receive", BPG_MAX_WORKERS + v->send, 1e6 * (v->start - rt->started), 1e6 * (v->end - v->start), v->node, v->peer, v->bytes);
+		comma = true;
+	}
 	fputs("\n]}\n", to);
 	return ferror(to) ? BPG_EFILE : BPG_OK;
 }

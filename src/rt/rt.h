@@ -54,7 +54,7 @@ struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, i
 /* The last reader has been submitted: the data go when it has run. Waits for nothing. */
 void bpg_tensor_release(struct bpg_tensor *t);
 
-/* Bytes of registered data, now and at most, by owner. */
+/* Bytes of registered data at most, by owner. With several ranks everything in a process is its rank's. */
 size_t bpg_rt_peak_bytes(const struct bpg_rt *rt, int owner);
 
 /* ---- tasks ---- */
@@ -108,6 +108,8 @@ struct bpg_rt_stats {
 	double cpu[BPG_TASK_KINDS];     /* the same in CPU time (with trace on) */
 	double flops;
 };
+/* Bytes that came from other ranks, and went there. */
+void bpg_rt_traffic(const struct bpg_rt *rt, int64_t *received, int64_t *sent);
 void bpg_rt_stats(const struct bpg_rt *rt, struct bpg_rt_stats *stats);
 /* Chrome trace events of all tasks; `node_name(arg, node)` names nodes. */
 enum bpg_status bpg_rt_trace_write(const struct bpg_rt *rt, FILE *to, const char *(*node_name)(const void *arg, int node), const void *arg);

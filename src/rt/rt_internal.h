@@ -17,6 +17,13 @@ struct bpg_record {
 	double start, end;
 };
 
+struct bpg_move {
+	bool send;
+	int node, peer;
+	size_t bytes;
+	double start, end;
+};
+
 struct bpg_worker {
 	struct bpg_rt_stats stats;
 	struct bpg_record *record;
@@ -38,6 +45,13 @@ struct bpg_rt {
 	pthread_cond_t wake;
 	pthread_t watchdog;
 	bool watching, ending;
+	/* Transfers; the first two under the lock. */
+	int64_t moving;
+	pthread_cond_t still;             /* none is on its way */
+	uint64_t transfers;               /* named so far, by all ranks alike */
+	struct bpg_move *move;            /* the record, of the thread that communicates */
+	int64_t moves, move_room;
+	_Atomic int64_t moved[2];         /* bytes received, sent */
 	enum bpg_status fault;
 	char message[512];
 	struct bpg_worker worker[BPG_MAX_WORKERS];
@@ -60,6 +74,10 @@ struct bpg_tensor {
 };
 
 void bpg_rt_trampoline(void *descr[], void *arg);
+/* A transfer has ended. */
+void bpg_rt_moved(struct bpg_rt *rt, const struct bpg_move *move);
+/* The run that stops of other ranks reach; null: none. */
+void bpg_comm_attach(struct bpg_rt *rt);
 void bpg_rt_count(struct bpg_rt *rt, int owner, size_t bytes, bool add);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/comm.h"
 #include "rt/rt_internal.h"
 
 void bpg_rt_count(struct bpg_rt *rt, int owner, size_t bytes, bool add)
@@ -119,6 +120,8 @@ struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, i
 
 	if (!t)
 		return NULL;
+	if (bpg_comm_ranks() > 1)
+		owner = b.owner = bpg_comm_rank();
 	if (ops.interfaceid == STARPU_UNKNOWN_INTERFACE_ID)
 		ops.interfaceid = (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
 	*t = (struct bpg_tensor){ .rt = rt, .bytes = b.bytes, .owner = owner, .home = home != NULL };

@@ -1,0 +1,479 @@
+/* comm.c - see comm.h. */
+#include "rt/comm.h"
+
+#include "config.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt/rt_internal.h"
+
+/* Variables by which launchers tell a process how many there are. */
+static const char *launched_as(int *ranks)
+{
+	static const char *const name[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS" };
+
+	for (size_t i = 0; i < BPG_LEN(name); i++) {
+		const char *value = getenv(name[i]);
+		if (value && *value) {
+			*ranks = atoi(value);
+			return name[i];
+		}
+	}
+	*ranks = 1;
+	return getenv("PMIX_RANK");
+}
+
+#ifndef BPG_HAVE_MPI
+
+enum bpg_status bpg_comm_start(struct bpg_ctx *ctx)
+{
+	int ranks;
+	const char *name = launched_as(&ranks);
+
+	if (name && ranks > 1)
+		return bpg_fail(ctx, BPG_EUNSUPPORTED, "started as one of %d ranks (%s), but built without MPI; install libopenmpi-dev and configure again", ranks, name);
+	return BPG_OK;
+}
+
+int bpg_comm_rank(void) { return 0; }
+
+int bpg_comm_ranks(void) { return 1; }
+
+enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
+{
+	(void)ctx;
+	return st;
+}
+
+void bpg_comm_share(const void *mine, void *all, size_t bytes) { memcpy(all, mine, bytes); }
+
+void bpg_comm_attach(struct bpg_rt *rt) { (void)rt; }
+
+int bpg_comm_end(int code) { return code; }
+
+enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, size_t bytes, int from, int to, int node)
+{
+	(void)rt, (void)tensor, (void)bytes, (void)from, (void)to, (void)node;
+	return BPG_OK;
+}
+
+#else
+
+#include <mpi.h>
+
+enum { TAG_STOP = 1, TAG_MASK = 0x3fffffff };
+/* After a stop, sends that nobody takes any more are given up after so many seconds; so is the end of MPI. */
+static const double patience = 1, patience_at_end = 5;
+
+/* What a stopped rank tells the others. */
+struct stop {
+	int code;
+	char message[512];
+};
+
+struct transfer {
+	struct bpg_rt *rt;
+	struct bpg_tensor *tensor;
+	void *at;
+	size_t bytes;
+	int peer, tag, node;
+	bool send;
+	double start;
+	MPI_Request request;
+	struct transfer *next;
+};
+
+/* A collective call that a thread waits for. */
+struct meeting {
+	const void *mine;
+	void *all;
+	size_t bytes;
+	bool done;
+};
+
+static struct {
+	int rank, ranks;
+	bool started, agreed, ending;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake, done;
+	enum bpg_status st;       /* of the start */
+	struct bpg_rt *rt;        /* that runs now */
+	struct transfer *waiting, **last; /* ready, not begun */
+	struct meeting *meeting;
+	struct stop stop;         /* to be told to the others, when `tell` */
+	bool tell, told;
+	struct stop heard;        /* from another rank, when `halt` */
+	bool halt;
+	/* Of the thread: */
+	MPI_Comm data, control;
+	struct transfer **active;
+	MPI_Request *request;
+	int64_t count, room, request_room;
+	double stopped;           /* when a stop was seen first; 0: not */
+} comm = { .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+
+/* ---- the thread ---- */
+
+static void finish(struct transfer *t, bool good)
+{
+	struct bpg_rt *rt = t->rt;
+
+	if (good)
+		bpg_rt_moved(rt, &(struct bpg_move){ t->send, t->node, t->peer, t->bytes, t->start, bpg_now() });
+	starpu_data_release_on_node(t->tensor->handle, STARPU_MAIN_RAM);
+	free(t);
+	pthread_mutex_lock(&rt->lock);
+	if (!--rt->moving)
+		pthread_cond_broadcast(&rt->still);
+	pthread_mutex_unlock(&rt->lock);
+}
+
+static void begin(struct transfer *t)
+{
+	if (bpg_rt_stopped(t->rt) || !bpg_grow(&comm.active, &comm.room, comm.count + 1, sizeof *comm.active)
+	    || !bpg_grow(&comm.request, &comm.request_room, comm.count + 1, sizeof *comm.request)) {
+		if (!bpg_rt_stopped(t->rt))
+			bpg_rt_fault(t->rt, BPG_ENOMEM, "memory is short for a transfer");
+		finish(t, false);
+		return;
+	}
+	t->start = bpg_now();
+	if (t->send)
+		MPI_Isend(t->at, (int)t->bytes, MPI_BYTE, t->peer, t->tag, comm.data, &t->request);
+	else
+		MPI_Irecv(t->at, (int)t->bytes, MPI_BYTE, t->peer, t->tag, comm.data, &t->request);
+	comm.active[comm.count++] = t;
+}
+
+/* Looks at all that are under way; true when one has ended. */
+static bool progress(void)
+{
+	bool any = false;
+	int64_t left = 0;
+
+	for (int64_t i = 0; i < comm.count; i++) {
+		struct transfer *t = comm.active[i];
+		int done = 0;
+		MPI_Test(&t->request, &done, MPI_STATUS_IGNORE);
+		if (!done && comm.stopped > 0 && (!t->send || bpg_now() > comm.stopped + patience)) {
+			if (!t->send) {
+				MPI_Cancel(&t->request);
+				MPI_Wait(&t->request, MPI_STATUS_IGNORE);
+			} else {
+				MPI_Request_free(&t->request);
+			}
+			finish(t, false);
+			any = true;
+		} else if (done) {
+			finish(t, true);
+			any = true;
+		} else {
+			comm.active[left++] = t;
+		}
+	}
+	comm.count = left;
+	return any;
+}
+
+static void tell_all(const struct stop *s)
+{
+	for (int r = 0; r < comm.ranks; r++) {
+		MPI_Request q;
+		if (r == comm.rank)
+			continue;
+		/* Small, so that it leaves at once; its memory stays. */
+		MPI_Isend(s, (int)sizeof *s, MPI_BYTE, r, TAG_STOP, comm.control, &q);
+		MPI_Request_free(&q);
+	}
+}
+
+/* The run ends, now or when it begins, if another rank's has ended. */
+static void halt(void)
+{
+	if (!comm.rt || !comm.halt)
+		return;
+	if (comm.heard.code)
+		bpg_rt_fault(comm.rt, (enum bpg_status)comm.heard.code, "%s", comm.heard.message);
+	atomic_store(&comm.rt->stop, 1);
+}
+
+/* A stop of this rank's run is told to the others, once; one of theirs stops it. */
+static void look_at_stops(struct stop *in, MPI_Request *listen)
+{
+	static struct stop out;
+	int done = 0;
+
+	pthread_mutex_lock(&comm.lock);
+	struct bpg_rt *rt = comm.rt;
+	if (rt && bpg_rt_stopped(rt) && !comm.stopped) {
+		comm.stopped = bpg_now();
+		if (!comm.tell) {
+			pthread_mutex_lock(&rt->lock);
+			comm.stop.code = rt->fault;
+			snprintf(comm.stop.message, sizeof comm.stop.message, "%s", rt->message);
+			pthread_mutex_unlock(&rt->lock);
+			comm.tell = true;
+		}
+	}
+	bool tell = comm.tell && !comm.told;
+	if (tell)
+		out = comm.stop;
+	comm.told = comm.tell;
+	pthread_mutex_unlock(&comm.lock);
+	if (tell)
+		tell_all(&out);
+	MPI_Test(listen, &done, MPI_STATUS_IGNORE);
+	if (!done)
+		return;
+	pthread_mutex_lock(&comm.lock);
+	if (!comm.halt)
+		comm.heard = *in;
+	comm.halt = true;
+	halt();
+	pthread_mutex_unlock(&comm.lock);
+	MPI_Irecv(in, (int)sizeof *in, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, comm.control, listen);
+}
+
+static void meet(struct meeting *m)
+{
+	MPI_Request r;
+	int done = 0;
+
+	MPI_Iallgather(m->mine, (int)m->bytes, MPI_BYTE, m->all, (int)m->bytes, MPI_BYTE, comm.control, &r);
+	while (!done) {
+		MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+		if (!done)
+			usleep(200);
+	}
+}
+
+static void *communicate(void *arg)
+{
+	struct stop in;
+	MPI_Request listen;
+	int level, idle = 0;
+
+	(void)arg;
+	bool good = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) == MPI_SUCCESS && level >= MPI_THREAD_FUNNELED;
+	pthread_mutex_lock(&comm.lock);
+	if (good) {
+		MPI_Comm_rank(MPI_COMM_WORLD, &comm.rank);
+		MPI_Comm_size(MPI_COMM_WORLD, &comm.ranks);
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm.data);
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm.control);
+	}
+	comm.st = good ? BPG_OK : BPG_EFAULT;
+	comm.started = true;
+	pthread_cond_broadcast(&comm.done);
+	pthread_mutex_unlock(&comm.lock);
+	if (!good)
+		return NULL;
+	MPI_Irecv(&in, (int)sizeof in, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, comm.control, &listen);
+	for (bool ending = false; !ending;) {
+		pthread_mutex_lock(&comm.lock);
+		if (!comm.waiting && !comm.meeting && !comm.ending && (!comm.count || idle > 20)) {
+			/* Between looks: long where nothing is under way, else as long as a small message takes. */
+			struct timespec t;
+			clock_gettime(CLOCK_REALTIME, &t);
+			t.tv_nsec += comm.count ? 100000 : 2000000;
+			if (t.tv_nsec >= 1000000000)
+				t.tv_sec++, t.tv_nsec -= 1000000000;
+			pthread_cond_timedwait(&comm.wake, &comm.lock, &t);
+		}
+		struct transfer *now = comm.waiting;
+		struct meeting *m = comm.meeting;
+		comm.waiting = NULL;
+		comm.last = &comm.waiting;
+		ending = comm.ending && !m;
+		pthread_mutex_unlock(&comm.lock);
+		while (now) {
+			struct transfer *next = now->next;
+			begin(now);
+			now = next;
+			idle = 0;
+		}
+		idle = progress() ? 0 : idle + 1;
+		if (idle && idle <= 20)
+			sched_yield();
+		look_at_stops(&in, &listen);
+		if (m) {
+			meet(m);
+			pthread_mutex_lock(&comm.lock);
+			comm.meeting = NULL;
+			m->done = true;
+			pthread_cond_broadcast(&comm.done);
+			pthread_mutex_unlock(&comm.lock);
+		}
+	}
+	MPI_Cancel(&listen);
+	MPI_Request_free(&listen);
+	MPI_Finalize();
+	pthread_mutex_lock(&comm.lock);
+	comm.started = false;
+	pthread_cond_broadcast(&comm.done);
+	pthread_mutex_unlock(&comm.lock);
+	return NULL;
+}
+
+/* ---- ranks ---- */
+
+enum bpg_status bpg_comm_start(struct bpg_ctx *ctx)
+{
+	int ranks;
+
+	if (comm.started || !launched_as(&ranks))
+		return BPG_OK;
+	comm.last = &comm.waiting;
+	if (pthread_create(&comm.thread, NULL, communicate, NULL))
+		return bpg_nomem(ctx, "the thread that communicates");
+	pthread_mutex_lock(&comm.lock);
+	while (!comm.started)
+		pthread_cond_wait(&comm.done, &comm.lock);
+	pthread_mutex_unlock(&comm.lock);
+	if (comm.st)
+		return bpg_fail(ctx, comm.st, "MPI did not start");
+	return BPG_OK;
+}
+
+int bpg_comm_rank(void)
+{
+	return comm.rank;
+}
+
+int bpg_comm_ranks(void)
+{
+	return comm.ranks;
+}
+
+static void hold_meeting(const void *mine, void *all, size_t bytes)
+{
+	struct meeting m = { mine, all, bytes, false };
+
+	pthread_mutex_lock(&comm.lock);
+	comm.meeting = &m;
+	pthread_cond_signal(&comm.wake);
+	while (!m.done)
+		pthread_cond_wait(&comm.done, &comm.lock);
+	pthread_mutex_unlock(&comm.lock);
+}
+
+void bpg_comm_share(const void *mine, void *all, size_t bytes)
+{
+	if (comm.ranks > 1)
+		hold_meeting(mine, all, bytes);
+	else
+		memcpy(all, mine, bytes);
+}
+
+enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
+{
+	struct stop mine = { .code = st }, *all;
+	int worst = 0;
+
+	if (comm.ranks < 2 || comm.agreed)
+		return st;
+	comm.agreed = true;
+	all = bpg_calloc((size_t)comm.ranks, sizeof *all);
+	if (!all)
+		abort(); /* a few hundred bytes a rank: nothing can be told any more */
+	if (st)
+		snprintf(mine.message, sizeof mine.message, "%s", bpg_ctx_message(ctx));
+	pthread_mutex_lock(&comm.lock);
+	if (st && !comm.tell) {
+		comm.stop = mine;
+		comm.tell = true;
+	}
+	pthread_mutex_unlock(&comm.lock);
+	hold_meeting(&mine, all, sizeof mine);
+	for (int r = 0; r < comm.ranks; r++)
+		if (all[r].code && (!all[worst].code || (all[worst].code == BPG_ECANCELLED && all[r].code != BPG_ECANCELLED)))
+			worst = r;
+	st = (enum bpg_status)all[worst].code;
+	if (st && worst != comm.rank)
+		bpg_fail(ctx, st, "%s", all[worst].message);
+	free(all);
+	return st;
+}
+
+int bpg_comm_end(int code)
+{
+	if (!comm.started)
+		return code;
+	if (comm.ranks > 1) {
+		int *all = bpg_calloc((size_t)comm.ranks, sizeof *all);
+		if (all) {
+			hold_meeting(&code, all, sizeof code);
+			code = all[0];
+		}
+		free(all);
+	}
+	fflush(NULL);
+	pthread_mutex_lock(&comm.lock);
+	comm.ending = true;
+	pthread_cond_signal(&comm.wake);
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += (time_t)patience_at_end;
+	int late = 0;
+	while (comm.started && !late)
+		late = pthread_cond_timedwait(&comm.done, &comm.lock, &t);
+	pthread_mutex_unlock(&comm.lock);
+	if (late)
+		_exit(code); /* a rank that is gone keeps MPI from ending */
+	pthread_join(comm.thread, NULL);
+	return code;
+}
+
+void bpg_comm_attach(struct bpg_rt *rt)
+{
+	pthread_mutex_lock(&comm.lock);
+	comm.rt = rt;
+	halt();
+	pthread_mutex_unlock(&comm.lock);
+}
+
+/* ---- transfers ---- */
+
+static void ready(void *arg)
+{
+	struct transfer *t = arg;
+
+	t->at = (void *)((struct bpg_block *)starpu_data_get_interface_on_node(t->tensor->handle, STARPU_MAIN_RAM))->ptr;
+	pthread_mutex_lock(&comm.lock);
+	*comm.last = t;
+	comm.last = &t->next;
+	pthread_cond_signal(&comm.wake);
+	pthread_mutex_unlock(&comm.lock);
+}
+
+enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, size_t bytes, int from, int to, int node)
+{
+	int tag = (int)(rt->transfers++ & TAG_MASK);
+
+	if (from == to || (from != comm.rank && to != comm.rank))
+		return BPG_OK;
+	struct transfer *t = bpg_calloc(1, sizeof *t);
+	if (!t) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a transfer");
+		return BPG_ENOMEM;
+	}
+	*t = (struct transfer){ .rt = rt, .tensor = tensor, .bytes = bytes, .peer = from == comm.rank ? to : from, .tag = tag, .node = node, .send = from == comm.rank };
+	pthread_mutex_lock(&rt->lock);
+	rt->moving++;
+	pthread_mutex_unlock(&rt->lock);
+	if (!starpu_data_acquire_on_node_cb(tensor->handle, STARPU_MAIN_RAM, t->send ? STARPU_R : STARPU_W, ready, t))
+		return BPG_OK;
+	pthread_mutex_lock(&rt->lock);
+	rt->moving--;
+	pthread_mutex_unlock(&rt->lock);
+	free(t);
+	bpg_rt_fault(rt, BPG_EFAULT, "StarPU does not give data to a transfer");
+	return BPG_EFAULT;
+}
+
+#endif

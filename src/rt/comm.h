@@ -1,0 +1,33 @@
+/* comm.h - ranks: the processes of a run that an MPI launcher has started. Without a launcher there is one rank, and MPI is not
+ * touched (its start costs half a second).
+ *
+ * All ranks do the same in the same order: they submit the same plan, of which each runs its own tasks. Data move by
+ * transfers, which every rank names in that order; the two that it concerns take part. A transfer waits for the data like a task
+ * (sequential consistency), but no worker waits for it: one thread of the process makes all calls of MPI. Nothing collective
+ * happens inside a run.
+ *
+ * Why not StarPU-MPI: in 1.3 it hangs now and then in its first wait, a dependent hop takes 8 to 16 ms where processes share cores,
+ * and a received panel is freed only by flushes, so that the number resident is that of what was submitted ahead. Here the receiver's
+ * slot bounds it. */
+#ifndef BPG_COMM_H
+#define BPG_COMM_H
+
+#include "rt/rt.h"
+
+/* Joins the other ranks when a launcher has started this process; else nothing. */
+enum bpg_status bpg_comm_start(struct bpg_ctx *ctx);
+int bpg_comm_rank(void);
+int bpg_comm_ranks(void);
+
+/* Each rank brings its outcome; all get the worst: the same status, and the message of the first rank that has it. A rank
+ * that failed stops the runs of the others first. Once in the life of the process; later calls return their own status. */
+enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st);
+/* all[rank * bytes ...] := what each rank has in mine[bytes]. After a successful agreement only. */
+void bpg_comm_share(const void *mine, void *all, size_t bytes);
+/* The exit status of rank 0, which all return; leaves MPI. */
+int bpg_comm_end(int code);
+
+/* The first `bytes` bytes of the tensor go from rank `from` to rank `to`; a rank that is neither has nothing to do. */
+enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, size_t bytes, int from, int to, int node);
+
+#endif

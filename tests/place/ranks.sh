@@ -1,0 +1,79 @@
+#!/bin/sh
+# Several ranks: the bits of one process, rank 0 alone speaks, all end alike, and what goes wrong at one ends all.
+. "$(dirname "$0")/../cli/common.sh"
+
+"$bpgraph" --version | grep -q '^MPI none' && { echo "built without MPI"; exit 77; }
+command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 STARPU_NCPU=1
+
+# ranks P WORDS...: at most a minute
+ranks()
+{
+	p=$1
+	shift
+	timeout 60 mpirun --oversubscribe --bind-to none -n "$p" "$bpgraph" "$@"
+}
+timeout 60 mpirun --oversubscribe --bind-to none -n 2 true 2>"$tmp/err" || { echo "mpirun does not run here: $(head -n 3 "$tmp/err")"; exit 77; }
+
+cd "$examples" || exit 99
+hashes()
+{
+	sed -n 's/.*"plan_hash": "\([0-9a-f]*\)", "bounds_hash": "\([0-9a-f]*\)".*/\1 \2/p'
+}
+
+# The same bits and the same cut, for every placement; one entry for each rank.
+for net in digits.onnx digits_conv.onnx; do
+	region="--center digits_conv_six.txt --epsilon 0.05 --clip 0,1 --quiet --iterations 3 --tile 32"
+	for method in ibp crown alpha-crown; do
+		one=$("$bpgraph" run $net $region --method $method --json - | hashes)
+		[ ${#one} = 33 ] || complain "$net $method: no hashes: $one"
+		for more in 'rows 2' 'rows 3' 'fsdp 3' 'offload 2'; do
+			set -- $more
+			[ $method = ibp ] && [ "$more" != 'rows 3' ] && continue
+			ranks "$2" run $net $region --method $method --placement "$1" --json - >"$tmp/json" 2>"$tmp/err" || complain "$net $method on $more ranks: $(cat "$tmp/err")"
+			[ "$(hashes <"$tmp/json")" = "$one" ] || complain "$net $method: other bits with $more ranks"
+			[ "$(tr -dc '{' <"$tmp/json" | wc -c)" = "$(tr -dc '}' <"$tmp/json" | wc -c)" ] || complain "$net $method: braces of $more ranks"
+			for name in peak_bytes peak_rss_bytes predicted_bytes; do
+				n=$(sed -n "s/.*\"$name\": \[\([^]]*\)\].*/\1/p" "$tmp/json" | tr ',' '\n' | wc -l)
+				[ "$n" = "$2" ] || complain "$net $method: $n entries of $name for $2 ranks"
+			done
+		done
+	done
+done
+
+# One speaks for all: one line for each output, one for an error.
+ranks 3 run digits.onnx --quiet >"$tmp/out" 2>"$tmp/err" || complain "three ranks fail: $(cat "$tmp/err")"
+[ "$(wc -l <"$tmp/out")" = 10 ] || complain "$(wc -l <"$tmp/out") lines of three ranks"
+ranks 3 run nowhere.onnx >"$tmp/out" 2>"$tmp/err"
+rc=$?
+[ $rc = 2 ] || complain "a file that is not there: exit status $rc"
+[ "$(grep -c '^bpgraph: nowhere.onnx' "$tmp/err")" = 1 ] || complain "not said once: $(cat "$tmp/err")"
+
+# A rank that fails alone: the others end with its message.
+cp digits.onnx "$tmp/net.onnx"
+cat >"$tmp/one.sh" <<END
+[ "\$OMPI_COMM_WORLD_RANK" = 1 ] && exec "$bpgraph" run "$tmp/gone.onnx" --quiet
+exec "$bpgraph" run "$tmp/net.onnx" --quiet
+END
+timeout 60 mpirun --oversubscribe --bind-to none -n 3 sh "$tmp/one.sh" >"$tmp/out" 2>"$tmp/err"
+rc=$?
+[ $rc = 2 ] || complain "a rank without its file: exit status $rc"
+grep -q 'gone.onnx' "$tmp/err" || complain "a rank without its file is not said: $(cat "$tmp/err")"
+
+# A rank that is killed ends the run within ten seconds, and the launcher says so.
+[ -x "$make_net" ] || exit $status
+"$make_net" "$tmp/big.onnx" 64 2048 4 4 || exit 99
+killed()
+{
+	timeout 60 mpirun --oversubscribe --bind-to none -n 2 sh -c "echo \$\$ >'$tmp/pid'.\$OMPI_COMM_WORLD_RANK; exec '$bpgraph' run '$tmp/big.onnx' --quiet --method alpha-crown --iterations 1000" >"$tmp/out" 2>"$tmp/err" &
+	launcher=$!
+	sleep 4
+	kill -9 "$(cat "$tmp/pid.1")" 2>/dev/null || { why="nothing to kill"; return 1; }
+	start=$(date +%s)
+	wait $launcher
+	rc=$?
+	why="exit status $rc after $(($(date +%s) - start)) s: $(cat "$tmp/err")"
+	[ $(($(date +%s) - start)) -le 10 ] && [ $rc != 0 ] && grep -qi 'signal 9\|killed' "$tmp/err"
+}
+killed || killed || complain "a killed rank: $why" # twice: the machine may have been busy
+exit $status
