@@ -87,32 +87,6 @@ static inline int64_t bpg_columns_places(const struct bpg_columns *k)
 	return k->grid ? (int64_t)k->channels * k->size[0] * k->size[1] : k->count;
 }
 
-/* ---- bounds of a node: fields of n doubles each, by element ---- */
-
-enum bpg_field {
-	BPG_LOWER, BPG_UPPER,     /* l <= value <= u in real arithmetic */
-	BPG_CENTRE,               /* the reference c */
-	BPG_RADIUS,               /* >= |value - c| */
-	BPG_GROSS,                /* LINEAR: sum of |coefficient| * radius of the input, what rounding is proportional to */
-	BPG_EXTRA,                /* LINEAR: error of c, and of the coefficients as held, per unit of |Lambda| */
-	BPG_FIELDS
-};
-
-/* ---- planes of a nonlinear node, by canonical position of its columns ---- */
-
-enum bpg_plane_field {
-	BPG_SLOPE_LO, BPG_SLOPE_UP,
-	BPG_TIMES_NEW_LO, BPG_TIMES_NEW_UP,  /* p += new coefficient * this */
-	BPG_TIMES_OLD_LO, BPG_TIMES_OLD_UP,  /* p += old coefficient * this */
-	BPG_PRICE_OLD,                       /* slack per unit of |old coefficient| */
-	BPG_PRICE_NEW32, BPG_PRICE_NEW64,    /* slack per unit of |new coefficient|, rows in float, in double */
-	BPG_LINE,                            /* enum bpg_line, as a double */
-	BPG_PLANE_FIELDS
-};
-
-/* NONE: nothing passes, and the output is its reference value. SAME: slope 1 on both sides. TWO: anything. */
-enum bpg_line { BPG_LINE_NONE, BPG_LINE_SAME, BPG_LINE_TWO };
-
 /* ---- sparse linear maps, by rows (output elements) ---- */
 
 struct bpg_sparse {

@@ -10,13 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BPG_LANES = 16, BPG_GROUP = 8, BPG_BLOCK = 256 };
-
-/* A run of the summed index: columns a .. a+n-1 of the tile against packed weights w .. w+n-1. */
-struct bpg_run {
-	int64_t a, w;
-	int n;
-};
+#include "codelets/fields.h"
 
 /* Where the next block begins, to be fetched meanwhile: `lines` of 64 bytes of each strip's part of the tile, and as many
  * of the weights for each pair of strips. Only a hint. */

@@ -5,9 +5,6 @@
 #include "codelets/hop.h"
 #include "rt/rt.h"
 
-/* State of a tile's rows: fields of `rows` doubles (rows: strips * 16). */
-enum bpg_state { BPG_P, BPG_SLACK, BPG_BOX, BPG_BALL, BPG_STATES };
-
 /* A model may hold several regions of one network, its segments: arrays of bounds and of planes of a node then lie one behind
  * the other, a strip's rows belong to one segment, and weights are shared. */
 
