@@ -26,15 +26,16 @@ allowed()
 	conformance) echo base net codelets conformance ;;
 	cli) echo base net spec report conformance cli ;;
 	check) echo base check ;;
+	cuda) echo cuda ;;
 	esac
 }
 
-# Single headers beyond that: the plain structure of results, and the runtime's word for "stop".
-beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h '
+# Single headers beyond that: the plain structure of results, the runtime's word for "stop", how a tile lies in memory.
+beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h cuda:codelets/fields.h '
 
-for dir in base net onnx spec rt codelets graph bab report conformance cli check; do
+for dir in base net onnx spec rt codelets graph bab report conformance cli check cuda; do
 	may=" $(allowed $dir) "
-	for file in "$dir"/*.[ch] "$dir"/*.inc; do
+	for file in "$dir"/*.[ch] "$dir"/*.inc "$dir"/*.cu; do
 		[ -f "$file" ] || continue
 		case $file in *.pb-c.[ch]) continue ;; esac
 		for header in $(sed -n 's|^# *include "\([a-z_]*/.*\)"|\1|p' "$file" | sort -u); do
@@ -62,7 +63,7 @@ only()
 {
 	pattern=$1
 	shift
-	for file in $(grep -lE "^# *include [<\"]$pattern" */*.[ch] ./*.c 2>/dev/null); do
+	for file in $(grep -lE "^# *include [<\"]$pattern" */*.[ch] */*.inc */*.cu ./*.c 2>/dev/null); do
 		file=${file#./}
 		for may in "$@"; do
 			case $file in $may) continue 2 ;; esac
@@ -72,6 +73,7 @@ only()
 }
 only 'starpu' 'rt/*'
 only 'hwloc' 'rt/*'
+only '(cuda_runtime|cublas|nccl)' 'cuda/launch.h' 'cuda/*.cu'
 only 'mpi\.h' 'rt/*'
 only '((onnx/)?onnx\.pb-c|protobuf-c|google)' 'onnx/*'
 only '(mkl_)?cblas' 'base/blas.c'

@@ -8,7 +8,7 @@ missing()
 	echo "$1 is not in $2"
 	status=1
 }
-for file in include/bpgraph/*.h src/*.[ch] src/*/*.[ch] src/*/*.def src/*/*.inc; do
+for file in include/bpgraph/*.h src/*.[ch] src/*/*.[ch] src/*/*.def src/*/*.inc src/*/*.cu; do
 	case $file in */layers.def | *'*'* | src/codelets/layer_template.c) continue ;; esac
 	grep -q "$file" src/sources.am src/codelets/layers.am || missing "$file" src/sources.am
 done
