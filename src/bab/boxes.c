@@ -12,7 +12,9 @@
 enum {
 	BATCH = 1024,             /* domains that share tasks, at most */
 	BATCH_ELEMENTS = 1 << 18, /* and their bounded elements, in all */
-	MOST_INPUTS = 64,         /* that move */
+	MOST_INPUTS = 128,        /* that move */
+	MOST_TERMS = 1 << 17,     /* nonzero weights of a network that boxes are contracted by */
+	ROWS_TRIED = 4,           /* whose least points are tried as counterexamples */
 	CLIPS = 2,                /* rounds over the rows of a disjunct */
 };
 
@@ -91,15 +93,43 @@ static bool shrink(const struct bpg_search_pool *p, struct bpg_domain *d, const 
 	return true;
 }
 
-/* Input along which the best rows of the open disjuncts vary most; -1: none can be cut. */
-static int64_t choose(const struct bpg_search_pool *p, const struct bpg_domain *d, const struct bounds *b, const int *first)
+static bool cuttable(const struct bpg_domain *d, int64_t j)
 {
+	double mid = d->lo[j] + (d->up[j] - d->lo[j]) / 2;
+
+	return mid > d->lo[j] && mid < d->up[j];
+}
+
+/* The input that the rows of the first open disjunct may vary with most, whatever linear bounds say; -1: none can be cut. */
+static int64_t choose_by_smear(struct bpg_driver *v, const struct bpg_domain *d)
+{
+	const struct bpg_search_pool *p = v->p;
+	double *score = bpg_arena_alloc(v->arena, (size_t)d->n + 1, sizeof *score);
+	int64_t at = -1;
+
+	if (!score || !bpg_contract_smear(p->contractor, &p->x->spec->disjunct[d->open[0]], d->lo, d->up, score))
+		return -1;
+	for (int64_t j = 0; j < d->n; j++)
+		if (cuttable(d, j) && (at < 0 || score[j] > score[at]))
+			at = j;
+	return at;
+}
+
+/* Linear bounds that vary so little over the box, compared with what they would if they were as steep along the widest input as they
+ * are along the steepest, do not say where to cut. */
+static const double telling = 0.01;
+
+/* Input along which the best rows of the open disjuncts vary most; -1: none can be cut. */
+static int64_t choose(struct bpg_driver *v, const struct bpg_domain *d, const struct bounds *b, const int *first)
+{
+	const struct bpg_search_pool *p = v->p;
 	int64_t at = -1;
 	double most = -1;
+	bool told = !p->contractor;
 
 	for (int64_t j = 0; j < d->n; j++) {
-		double width = d->up[j] - d->lo[j], mid = d->lo[j] + width / 2, score = 0;
-		if (!(mid > d->lo[j] && mid < d->up[j]))
+		double width = d->up[j] - d->lo[j], score = 0;
+		if (!cuttable(d, j))
 			continue;
 		for (int i = 0; i < d->opens; i++) {
 			int row;
@@ -109,21 +139,48 @@ static int64_t choose(const struct bpg_search_pool *p, const struct bpg_domain *
 			for (int64_t k = 0; k < d->n; k++)
 				largest = fmax(largest, fabs(a[k]));
 			/* A row that does not depend on an input may still depend on where the relaxations are loose. */
-			score = fmax(score, fmax(fabs(a[j]), 0.01 * largest) * width);
+			score = fmax(score, fmax(fabs(a[j]), telling * largest) * width);
+			told |= fabs(a[j]) > telling * largest;
 		}
 		score = isfinite(score) ? score : width;
 		if (score > most || at < 0)
 			most = score, at = j;
 	}
+	if (!told && at >= 0) {
+		int64_t other = choose_by_smear(v, d);
+		return other >= 0 ? other : at;
+	}
 	return at;
 }
 
-/* Tries the point where the worst open disjunct's best row is least. */
+/* How the bound of the best row changes along input j; of the sum of the other rows where it does not. */
+static double along(const struct bpg_domain *d, const double *plane, int rows, int row, int64_t j)
+{
+	double sum = plane[row * (d->n + 1) + j];
+
+	if (sum == 0)
+		for (int r = 0; r < rows; r++)
+			sum += plane[r * (d->n + 1) + j];
+	return sum;
+}
+
+/* Where a row of the disjunct is least, and with it the others. */
+static bool try_row(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_disjunct *q, const double *plane, int row, float *x)
+{
+	const struct bpg_box *whole = v->p->whole;
+
+	for (int64_t j = 0; j < d->n; j++) {
+		double a = along(d, plane, q->rows, row, j);
+		x[j] = bpg_inside(a > 0 ? d->lo[j] : a < 0 ? d->up[j] : d->lo[j] + (d->up[j] - d->lo[j]) / 2, whole->in_lo[j], whole->in_up[j]);
+	}
+	return bpg_pool_try(v, x, x + d->n);
+}
+
+/* Tries the point where the worst open disjunct's best row is least, then those of its other rows. */
 static bool try_corner(struct bpg_driver *v, const struct bpg_domain *d, const struct bounds *b, const int *first)
 {
 	struct bpg_search_pool *p = v->p;
-	const struct bpg_net *net = p->x->net;
-	float *x = bpg_arena_alloc(v->arena, (size_t)(net->in_count + net->out_count) + 1, sizeof *x), *y = x + net->in_count;
+	float *x = bpg_arena_alloc(v->arena, (size_t)(p->x->net->in_count + p->x->net->out_count) + 1, sizeof *x);
 	int worst = 0, row;
 	double least = INFINITY;
 
@@ -134,11 +191,15 @@ static bool try_corner(struct bpg_driver *v, const struct bpg_domain *d, const s
 		if (at < least)
 			least = at, worst = i;
 	}
-	best_of(&p->x->spec->disjunct[d->open[worst]], b->lower + first[worst], &row);
-	const double *a = b->plane + (first[worst] + row) * (d->n + 1);
-	for (int64_t j = 0; j < d->n; j++)
-		x[j] = bpg_inside(a[j] > 0 ? d->lo[j] : a[j] < 0 ? d->up[j] : d->lo[j] + (d->up[j] - d->lo[j]) / 2, p->whole->in_lo[j], p->whole->in_up[j]);
-	return bpg_pool_try(v, x, y);
+	const struct bpg_disjunct *q = &p->x->spec->disjunct[d->open[worst]];
+	const double *plane = b->plane + first[worst] * (d->n + 1);
+	best_of(q, b->lower + first[worst], &row);
+	if (try_row(v, d, q, plane, row, x))
+		return true;
+	for (int r = 0; r < q->rows && r < ROWS_TRIED; r++)
+		if (r != row && bpg_pool_may_try(v) && try_row(v, d, q, plane, r, x))
+			return true;
+	return false;
 }
 
 static struct bpg_domain *half(const struct bpg_domain *d, int64_t at, bool upper)
@@ -226,22 +287,140 @@ static enum bpg_status bound_domains(struct bpg_driver *v, struct bpg_domain *co
 }
 
 /* A copy in the arena of the batch, of what may shrink. */
-static bool copy(struct bpg_driver *v, const struct bpg_domain *d, struct bpg_domain *to)
+static struct bpg_domain *copy(struct bpg_driver *v, const struct bpg_domain *d)
 {
-	*to = *d;
+	struct bpg_domain *to = bpg_arena_alloc(v->arena, 1, sizeof *to);
+
+	if (!to)
+		return NULL;
+	to->bound = d->bound;
+	to->share = d->share;
+	to->depth = d->depth;
+	to->n = d->n;
+	to->opens = d->opens;
 	to->lo = bpg_arena_alloc(v->arena, (size_t)(2 * d->n) + 1, sizeof *to->lo);
 	to->open = bpg_arena_alloc(v->arena, (size_t)d->opens + 1, sizeof *to->open);
 	if (!to->lo || !to->open)
-		return false;
+		return NULL;
 	to->up = to->lo + d->n;
 	memcpy(to->lo, d->lo, (size_t)d->n * sizeof *to->lo);
 	memcpy(to->up, d->up, (size_t)d->n * sizeof *to->up);
 	memcpy(to->open, d->open, (size_t)d->opens * sizeof *to->open);
+	return to;
+}
+
+/* ---- contraction before bounds ---- */
+
+struct contraction {
+	const struct bpg_contractor *c;
+	const struct bpg_spec *spec;
+	struct bpg_domain *d;     /* shrinks; opens 0: nothing is left */
+	bool gained;
+};
+
+/* Halvings of the box, counted over its inputs. */
+static double halvings(const struct bpg_domain *d, const double *lo, const double *up)
+{
+	double sum = 0;
+
+	for (int64_t j = 0; j < d->n; j++) {
+		double was = d->up[j] - d->lo[j], now = up[j] - lo[j];
+		if (was > 0)
+			sum += now > was / 256 ? log2(was / now) : 8;
+	}
+	return sum;
+}
+
+static void contract(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	struct contraction *x = *(struct contraction *const *)arg;
+	struct bpg_domain *d = x->d;
+	size_t n = (size_t)d->n;
+	double *lo = bpg_calloc(4 * n + 1, sizeof *lo), *up = lo + n, *hull_lo = up + n, *hull_up = hull_lo + n;
+	int opens = 0;
+
+	(void)buffer;
+	if (!lo) {
+		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a domain");
+		return;
+	}
+	for (int i = 0; i < d->opens; i++) {
+		memcpy(lo, d->lo, n * sizeof *lo);
+		memcpy(up, d->up, n * sizeof *up);
+		if (!bpg_contract(x->c, &x->spec->disjunct[d->open[i]], lo, up))
+			continue;
+		for (size_t j = 0; j < n; j++) {
+			hull_lo[j] = opens ? BPG_MIN(hull_lo[j], lo[j]) : lo[j];
+			hull_up[j] = opens ? BPG_MAX(hull_up[j], up[j]) : up[j];
+		}
+		d->open[opens++] = d->open[i];
+	}
+	x->gained = opens < d->opens || halvings(d, hull_lo, hull_up) > 0.5;
+	d->opens = opens;
+	if (opens) {
+		memcpy(d->lo, hull_lo, n * sizeof *lo);
+		memcpy(d->up, hull_up, n * sizeof *up);
+	}
+	free(lo);
+}
+
+enum { TRIALS = 16, ONE_IN = 4 };  /* domains that are contracted to see what it gains; and then one in so many must have gained */
+
+static bool contracting(const struct bpg_search_pool *p)
+{
+	bool pays;
+
+	if (!p->contractor)
+		return false;
+	pthread_mutex_lock(p->lock);
+	pays = p->contracted < TRIALS || p->gained * ONE_IN >= p->contracted;
+	pthread_mutex_unlock(p->lock);
+	return pays;
+}
+
+static enum bpg_status contract_all(struct bpg_driver *v, struct bpg_domain *const *d, int count)
+{
+	struct bpg_search_pool *p = v->p;
+	struct contraction *x = bpg_arena_alloc(v->arena, (size_t)count, sizeof *x);
+
+	if (!x)
+		return bpg_nomem(v->ctx, "a batch of domains");
+	for (int i = 0; i < count; i++) {
+		struct contraction *at = &x[i];
+		*at = (struct contraction){ p->contractor, p->x->spec, d[i], false };
+		struct bpg_task t = { .kind = BPG_TASK_CONTRACT, .run = contract, .arg = &at, .arg_bytes = sizeof at, .node = -1, .tile = i, .group = v->group };
+		BPG_TRY(bpg_rt_submit(p->x->rt, &t));
+	}
+	BPG_TRY(bpg_group_wait(v->group, v->ctx));
+	bpg_pool_count(p, count);
+	for (int i = 0; i < count; i++)
+		v->gained += x[i].gained;
+	v->contracted = count;
+	return BPG_OK;
+}
+
+/* ---- a batch that is bounded ---- */
+
+/* What is left of a box that is open on rows[first...]: two children, unless it cannot be cut. False: memory is short. */
+static bool branch(struct bpg_driver *v, const struct bpg_domain *d, const struct bounds *b, const int *first, struct bpg_domain **child, int *children)
+{
+	int64_t cut = choose(v, d, b, first);
+
+	if (cut < 0) {
+		bpg_pool_stuck(v, d);
+		return true;
+	}
+	for (int s = 0; s < 2; s++) {
+		struct bpg_domain *c = half(d, cut, s);
+		if (!c)
+			return false;
+		child[(*children)++] = c;
+	}
 	return true;
 }
 
-/* Bounds a batch and decides on each domain; the children of those that stay open are in child[0..*children). */
-static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children)
+/* Bounds domains, which are the driver's own, and decides on each. */
+static enum bpg_status bound_and_branch(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children)
 {
 	struct bpg_search_pool *p = v->p;
 	int64_t n = p->x->net->in_count, rows;
@@ -251,40 +430,50 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	double *lower = row ? bpg_arena_alloc(v->arena, (size_t)(count * rows) + 1, sizeof *lower) : NULL;
 	double *plane = row ? bpg_arena_alloc(v->arena, (size_t)(count * rows * (n + 1)) + 1, sizeof *plane) : NULL;
 	double *centre = bpg_arena_alloc(v->arena, (size_t)(count * n) + 1, sizeof *centre);
-	enum bpg_status st;
 
-	*children = 0;
 	if (!scratch || !lower || !plane || !centre)
 		return bpg_nomem(v->ctx, "a batch of domains");
-	st = bound_domains(v, d, count, row, rows, lower, plane, centre);
-	for (int i = 0; !st && i < count; i++) {
+	BPG_TRY(bound_domains(v, d, count, row, rows, lower, plane, centre));
+	for (int i = 0; i < count; i++) {
 		int *first = bpg_arena_alloc(v->arena, (size_t)(2 * d[i]->opens) + 1, sizeof *first), *left = first ? first + d[i]->opens : NULL;
 		struct bounds b = { lower + i * rows, plane + i * rows * (n + 1), centre + i * n, first };
-		struct bpg_domain part;
 
-		if (!first || !copy(v, d[i], &part))
+		if (!first)
 			return bpg_nomem(v->ctx, "a batch of domains");
 		for (int k = 0; k < d[i]->opens; k++)
 			first[k] = at[d[i]->open[k]];
-		if (!shrink(p, &part, &b, scratch, left)) {
+		if (!shrink(p, d[i], &b, scratch, left)) {
 			bpg_pool_closed(v, d[i]);
 			continue;
 		}
-		if (bpg_pool_may_try(v) && try_corner(v, &part, &b, left))
+		if (bpg_pool_may_try(v) && try_corner(v, d[i], &b, left))
 			break;
-		int64_t cut = choose(p, &part, &b, left);
-		if (cut < 0) {
-			bpg_pool_stuck(v, &part);
-			continue;
-		}
-		for (int s = 0; s < 2; s++) {
-			struct bpg_domain *c = half(&part, cut, s);
-			if (!c)
-				return bpg_nomem(v->ctx, "a domain");
-			child[(*children)++] = c;
-		}
+		if (!branch(v, d[i], &b, left, child, children))
+			return bpg_nomem(v->ctx, "a domain");
 	}
-	return st;
+	return BPG_OK;
+}
+
+/* The children of those of a batch that stay open are in child[0..*children). */
+static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children)
+{
+	struct bpg_domain **part = bpg_arena_alloc(v->arena, (size_t)count, sizeof *part);
+	int left = 0;
+
+	*children = 0;
+	for (int i = 0; part && i < count; i++)
+		if (!(part[i] = copy(v, d[i])))
+			part = NULL;
+	if (!part)
+		return bpg_nomem(v->ctx, "a batch of domains");
+	if (contracting(v->p))
+		BPG_TRY(contract_all(v, part, count));
+	for (int i = 0; i < count; i++)
+		if (part[i]->opens)
+			part[left++] = part[i];
+		else
+			bpg_pool_closed(v, part[i]);
+	return left ? bound_and_branch(v, part, left, child, children) : BPG_OK;
 }
 
 /* Domains of a batch: large networks have work enough in one. */
@@ -306,6 +495,11 @@ enum bpg_status bpg_boxes_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, 
 	p->work = work_on;
 	if (!root)
 		return bpg_nomem(ctx, "the search");
+	enum bpg_status st = bpg_contractor_new(ctx, p->x->net, MOST_TERMS, &p->contractor);
+	if (st) {
+		bpg_domain_drop(root);
+		return st;
+	}
 	memcpy(root->lo, box->lo, (size_t)box->n * sizeof *root->lo);
 	memcpy(root->up, box->up, (size_t)box->n * sizeof *root->up);
 	memcpy(root->open, open, (size_t)opens * sizeof *root->open);

@@ -83,7 +83,7 @@ void bpg_domain_drop(struct bpg_domain *d)
 
 /* ---- in a file ---- */
 
-enum { NO_PARAMS, OWN_PARAMS, SAME_PARAMS };
+enum { NO_PARAMS, OWN_PARAMS, SAME_PARAMS, DIVED = 16 };
 
 /* A domain, without what has a size of its own. */
 struct head {
@@ -102,8 +102,10 @@ void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const str
 	const struct head h = { .bound = d->bound, .share = d->share, .number = d->number, .n = d->n, .each = d->params ? d->params->each : 0,
 		                .depth = d->depth, .opens = d->opens, .splits = d->splits, .held = d->held, .rows = d->rows,
 		                .params = !d->params ? NO_PARAMS : before && before->params == d->params ? SAME_PARAMS : OWN_PARAMS };
+	struct head flagged = h;
 
-	bpg_put(to, &h, sizeof h);
+	flagged.params |= d->dived ? DIVED : 0;
+	bpg_put(to, &flagged, sizeof flagged);
 	bpg_put(to, d->open, (size_t)d->opens * sizeof *d->open);
 	bpg_put(to, d->lo, (size_t)d->n * sizeof *d->lo);
 	bpg_put(to, d->up, (size_t)d->n * sizeof *d->up);
@@ -152,7 +154,11 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 	struct bpg_domain *d;
 	struct head h;
 
-	if (!bpg_get(from, &h, sizeof h) || !plausible(from, &h))
+	if (!bpg_get(from, &h, sizeof h))
+		return NULL;
+	bool dived = h.params & DIVED;
+	h.params &= ~DIVED;
+	if (!plausible(from, &h))
 		return NULL;
 	d = h.n ? bpg_domain_box(h.n, h.opens) : bpg_domain_splits(0, h.splits, h.rows);
 	if (!d)
@@ -161,6 +167,7 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 	d->share = h.share;
 	d->number = h.number;
 	d->depth = h.depth;
+	d->dived = dived;
 	d->held = h.held;
 	bpg_get(from, d->open, (size_t)d->opens * sizeof *d->open);
 	bpg_get(from, d->lo, (size_t)d->n * sizeof *d->lo);
@@ -181,7 +188,7 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 
 /* ---- the heap ---- */
 
-static bool before(const struct bpg_domain *a, const struct bpg_domain *b)
+bool bpg_domain_before(const struct bpg_domain *a, const struct bpg_domain *b)
 {
 	return a->bound != b->bound ? a->bound < b->bound : a->number < b->number;
 }
@@ -192,7 +199,7 @@ bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d)
 
 	if (!bpg_grow(&f->heap, &f->room, f->count + 1, sizeof(struct bpg_domain *)))
 		return false;
-	for (; i > 0 && before(d, f->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i > 0 && bpg_domain_before(d, f->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		f->heap[i] = f->heap[(i - 1) / 2];
 	f->heap[i] = d;
 	f->count++;
@@ -210,9 +217,9 @@ struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f)
 	first = f->heap[0];
 	last = f->heap[--f->count];
 	for (int64_t k; (k = 2 * i + 1) < f->count; i = k) {
-		if (k + 1 < f->count && before(f->heap[k + 1], f->heap[k]))
+		if (k + 1 < f->count && bpg_domain_before(f->heap[k + 1], f->heap[k]))
 			k++;
-		if (!before(f->heap[k], last))
+		if (!bpg_domain_before(f->heap[k], last))
 			break;
 		f->heap[i] = f->heap[k];
 	}

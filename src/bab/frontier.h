@@ -26,6 +26,7 @@ struct bpg_domain {
 	double share;             /* of the search: half of the parent's */
 	int64_t number;           /* in the order of their making: breaks ties */
 	int depth;
+	bool dived;               /* it is one of those that a dive goes on with */
 	size_t bytes;
 	int opens;
 	int32_t *open;            /* [opens] disjuncts that are not refuted here */
@@ -60,6 +61,8 @@ struct bpg_frontier {
 
 /* Takes the domain over; false when memory is short (the domain stays the caller's). */
 bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d);
+/* Whether a comes before b: the worse bound, then the older. */
+bool bpg_domain_before(const struct bpg_domain *a, const struct bpg_domain *b);
 /* The worst; null when there is none. */
 struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f);
 void bpg_frontier_fini(struct bpg_frontier *f);

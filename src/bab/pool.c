@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRIVERS = 3, TRIES = 4 };  /* batches in flight; points of a batch that are always tried */
+enum {
+	DRIVERS = 3,              /* batches in flight */
+	TRIES = 4,                /* points of a batch that are always tried */
+	DIVE = 16, DIVE_EVERY = 4, /* domains of a dive at most; it has one batch in so many */
+};
 
 static void fail(struct bpg_search_pool *p, enum bpg_status st, const char *message)
 {
@@ -65,23 +69,48 @@ void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks)
 	pthread_mutex_unlock(p->lock);
 }
 
+static int dive_width(const struct bpg_search_pool *p)
+{
+	return BPG_MIN(p->batch, (int)DIVE);
+}
+
+/* Of a dive that goes on, all; else the worst, and while there are few, every driver's share of them. */
+static void take_some(struct bpg_driver *v)
+{
+	struct bpg_search_pool *p = v->p;
+	int64_t share = p->x->synchronous ? p->frontier.count : (p->frontier.count + DRIVERS - 1) / DRIVERS;
+	int most = (int)BPG_MIN((int64_t)p->batch, share);
+
+	v->diving = p->batches % DIVE_EVERY == DIVE_EVERY - 1;
+	if (p->dives && (v->diving || !p->frontier.count)) {
+		v->diving = true;
+		for (; v->count < p->dives; v->count++)
+			v->taken[v->count] = p->dive[v->count];
+		p->dives = 0;
+		return;
+	}
+	if (v->diving)
+		most = BPG_MIN(most, dive_width(p));
+	while (v->count < most)
+		v->taken[v->count++] = bpg_frontier_pop(&p->frontier);
+}
+
 /* The next domains; 0: nothing more is to be done. */
 static int take(struct bpg_driver *v)
 {
 	struct bpg_search_pool *p = v->p;
 
 	pthread_mutex_lock(p->lock);
-	while (!p->stop && !p->frontier.count && p->busy)
+	while (!p->stop && !bpg_pool_waiting(p) && p->busy)
 		pthread_cond_wait(&p->changed, p->lock);
 	if (p->until > 0 && bpg_now() >= p->until)
 		p->stop = true;
-	/* While there are few, every driver takes its share. */
-	int most = (int)BPG_MIN((int64_t)p->batch, p->x->synchronous ? p->frontier.count : (p->frontier.count + DRIVERS - 1) / DRIVERS);
 	v->closed = 0;
+	v->contracted = v->gained = 0;
 	v->left = INFINITY;
 	v->stuck = false;
-	while (!p->stop && v->count < most)
-		v->taken[v->count++] = bpg_frontier_pop(&p->frontier);
+	if (!p->stop)
+		take_some(v);
 	p->busy += v->count > 0;
 	pthread_mutex_unlock(p->lock);
 	return v->count;
@@ -89,11 +118,52 @@ static int take(struct bpg_driver *v)
 
 static void push(struct bpg_search_pool *p, struct bpg_domain *d)
 {
+	if (d->dived)
+		d->dived = false;
 	if (bpg_frontier_push(&p->frontier, d))
 		return;
 	fail(p, BPG_ENOMEM, "memory is short for the domains of the search");
 	p->lost = true;
 	bpg_domain_drop(d);
+}
+
+void bpg_pool_wait(struct bpg_search_pool *p, struct bpg_domain *d)
+{
+	if (d->dived && p->dives < dive_width(p))
+		p->dive[p->dives++] = d;
+	else
+		push(p, d);
+}
+
+double bpg_pool_worst(const struct bpg_search_pool *p)
+{
+	double worst = p->frontier.count ? p->frontier.heap[0]->bound : INFINITY;
+
+	for (int i = 0; i < p->dives; i++)
+		worst = fmin(worst, p->dive[i]->bound);
+	return worst;
+}
+
+static int by_bound(const void *a, const void *b)
+{
+	const struct bpg_domain *const *x = a, *const *y = b;
+
+	return bpg_domain_before(*x, *y) ? -1 : bpg_domain_before(*y, *x);
+}
+
+/* The children of a dive go on with it, the worst ones where there are too many; all others wait in the frontier. */
+static void put_children(struct bpg_driver *v, struct bpg_domain **child, int children)
+{
+	struct bpg_search_pool *p = v->p;
+
+	for (int i = 0; i < children; i++)
+		child[i]->number = p->made++;
+	if (v->diving)
+		qsort(child, (size_t)children, sizeof(struct bpg_domain *), by_bound);
+	for (int i = 0; i < children; i++) {
+		child[i]->dived = v->diving && p->dives < dive_width(p);
+		bpg_pool_wait(p, child[i]);
+	}
 }
 
 /* The batch, done: its children wait. */
@@ -103,12 +173,12 @@ static void give(struct bpg_driver *v, struct bpg_domain **child, int children)
 
 	for (int i = 0; i < v->count; i++)
 		p->x->depth = BPG_MAX(p->x->depth, v->taken[i]->depth);
-	for (int i = 0; i < children; i++) {
-		child[i]->number = p->made++;
-		push(p, child[i]);
-	}
+	put_children(v, child, children);
+	p->batches++;
 	p->x->domains += v->count;
 	p->closed += v->closed;
+	p->contracted += v->contracted;
+	p->gained += v->gained;
 	p->left = fmin(p->left, v->left);
 	p->stuck |= v->stuck;
 }
@@ -124,7 +194,7 @@ static void give_back(struct bpg_driver *v, enum bpg_status st, struct bpg_domai
 		p->x->domains += v->count;
 	for (int i = 0; i < v->count; i++) {
 		bpg_domain_hold(v->taken[i]);
-		push(p, v->taken[i]);
+		bpg_pool_wait(p, v->taken[i]);
 	}
 	for (int i = 0; i < children; i++)
 		bpg_domain_drop(child[i]);
@@ -133,8 +203,7 @@ static void give_back(struct bpg_driver *v, enum bpg_status st, struct bpg_domai
 static void tell(const struct bpg_search_pool *p)
 {
 	if (p->x->progress)
-		p->x->progress(p->x->progress_arg, p->x->domains, p->frontier.count, p->frontier.count ? p->frontier.heap[0]->bound : INFINITY, p->x->depth,
-		               p->frontier.bytes);
+		p->x->progress(p->x->progress_arg, p->x->domains, bpg_pool_waiting(p), bpg_pool_worst(p), p->x->depth, p->frontier.bytes);
 }
 
 static void *drive(void *arg)
@@ -177,6 +246,9 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 	pthread_cond_init(&p->changed, NULL);
 	p->ready = true;
 	p->left = INFINITY;
+	p->dive = bpg_calloc((size_t)p->batch, sizeof(struct bpg_domain *));
+	if (!p->dive)
+		st = bpg_nomem(ctx, "the search");
 	for (int i = 0; i < roots; i++) {
 		root[i]->number = p->made++;
 		if (st || !bpg_frontier_push(&p->frontier, root[i])) {
@@ -227,7 +299,7 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 
 struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count)
 {
-	int64_t n = p->frontier.count;
+	int64_t n = bpg_pool_waiting(p);
 	struct bpg_domain **all;
 
 	for (int i = 0; i < p->drivers; i++)
@@ -238,6 +310,8 @@ struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count
 	n = 0;
 	for (int64_t i = 0; i < p->frontier.count; i++)
 		all[n++] = p->frontier.heap[i];
+	for (int i = 0; i < p->dives; i++)
+		all[n++] = p->dive[i];
 	for (int i = 0; i < p->drivers; i++)
 		for (int k = 0; k < p->driver[i].count; k++)
 			all[n++] = p->driver[i].taken[k];
@@ -250,6 +324,10 @@ struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count
 void bpg_pool_fini(struct bpg_search_pool *p)
 {
 	bpg_frontier_fini(&p->frontier);
+	for (int i = 0; i < p->dives; i++)
+		bpg_domain_drop(p->dive[i]);
+	free(p->dive);
+	bpg_contractor_free(p->contractor);
 	if (p->ready)
 		pthread_cond_destroy(&p->changed);
 }

@@ -9,6 +9,7 @@
 
 #include "bab/frontier.h"
 #include "bab/search.h"
+#include "graph/contract.h"
 
 struct bpg_search_pool;
 
@@ -24,8 +25,10 @@ struct bpg_driver {
 	 * have taken are a whole search. */
 	struct bpg_domain **taken;
 	int count;
+	bool diving;
 	double closed, left;
 	bool stuck;
+	int64_t contracted, gained;
 };
 
 /* Bounds domains d[0..count) and decides on each: tells the driver of those that are closed or stuck, and gives the children of the
@@ -38,6 +41,7 @@ struct bpg_search_pool {
 	bpg_work_fn *work;
 	const struct bpg_box *whole;
 	struct bpg_model *root;   /* neurons: bounds of the whole box */
+	struct bpg_contractor *contractor; /* boxes; null: none */
 	int batch;
 	pthread_mutex_t *lock;
 	pthread_cond_t changed;
@@ -45,6 +49,11 @@ struct bpg_search_pool {
 	struct bpg_driver *driver; /* [drivers] at work */
 	int drivers;
 	struct bpg_frontier frontier;
+	/* One batch in some dives: it goes on with the children of the last dive, so that some domains become small soon. What has to be
+	 * refuted has to be in any order; what is to be found may be found sooner. */
+	struct bpg_domain **dive; /* [dives] room for a batch */
+	int dives;
+	int64_t batches;          /* done */
 	int busy;                 /* drivers at work on domains */
 	bool stop, stuck;         /* nothing more is begun; a domain could not be cut */
 	bool lost;                /* memory was short for a domain: what waits is no whole search any more */
@@ -52,6 +61,7 @@ struct bpg_search_pool {
 	int64_t made;
 	double closed;            /* share of the search that is closed: halved with each cut */
 	double seconds;           /* it has run */
+	int64_t contracted, gained; /* boxes: domains, and those of them that lost something worth the time */
 	enum bpg_status status;   /* the first failure */
 	char message[512];
 	double left;              /* least bound of the domains given up */
@@ -64,10 +74,18 @@ void bpg_search_run(struct bpg_search_pool *p, double until);
 void bpg_pool_fini(struct bpg_search_pool *p);
 /* With the lock held: the domains that wait or are at work, each held once more; their number in *count. Null when memory is short. */
 struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count);
+static inline int64_t bpg_pool_waiting(const struct bpg_search_pool *p)
+{
+	return p->frontier.count + p->dives;
+}
+/* The least bound of what waits; infinite: nothing does. */
+double bpg_pool_worst(const struct bpg_search_pool *p);
+/* With the lock held. Takes the domain over: it waits again where it did. */
+void bpg_pool_wait(struct bpg_search_pool *p, struct bpg_domain *d);
 /* Nothing waits any more. */
 static inline bool bpg_pool_done(const struct bpg_search_pool *p)
 {
-	return p->status || p->x->witness.found || !p->frontier.count;
+	return p->status || p->x->witness.found || !bpg_pool_waiting(p);
 }
 
 /* For `work`. True when the driver may try another point of its batch: a fifth of the time that the bounds took, or four points. */

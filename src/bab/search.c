@@ -49,7 +49,7 @@ static enum bpg_search_end end_of(const struct bpg_search *x, const struct bpg_s
 
 /* What a checkpoint says of a pool before its domains. */
 struct pool_record {
-	int64_t has, made, stuck, count;
+	int64_t has, made, stuck, count, contracted, gained, batches;
 	double closed, seconds, left;
 };
 
@@ -83,7 +83,8 @@ struct bpg_snapshot *bpg_snapshot_take(struct bpg_searching *s)
 		                               .depth = s->x->depth, .root = s->root_hash };
 	for (int k = 0; k < KINDS && whole; k++) {
 		const struct bpg_search_pool *p = &s->pool[k];
-		shot->pool[k] = (struct pool_record){ .has = s->has[k], .made = p->made, .stuck = p->stuck, .closed = p->closed, .seconds = p->seconds, .left = p->left };
+		shot->pool[k] = (struct pool_record){ .has = s->has[k], .made = p->made, .stuck = p->stuck, .closed = p->closed, .seconds = p->seconds, .left = p->left,
+			                           .contracted = p->contracted, .gained = p->gained, .batches = p->batches };
 		if (s->has[k])
 			whole = !p->lost && (shot->domain[k] = bpg_pool_all(p, &shot->pool[k].count));
 	}
@@ -194,7 +195,8 @@ static bool restore_pool(struct bpg_searching *s, int kind, const struct bpg_sna
 		return true;
 	if (!s->has[kind])
 		return false;
-	bpg_frontier_fini(&p->frontier);
+	while (p->frontier.count)
+		bpg_domain_drop(bpg_frontier_pop(&p->frontier));
 	for (int64_t i = 0; i < r->count; i++) {
 		struct bpg_domain *d = shot->domain[kind][i];
 		if (!belongs(s, d, kind))
@@ -204,16 +206,16 @@ static bool restore_pool(struct bpg_searching *s, int kind, const struct bpg_sna
 			d->params = NULL;
 		}
 		bpg_domain_hold(d);
-		if (!bpg_frontier_push(&p->frontier, d)) {
-			bpg_domain_drop(d);
-			return false;
-		}
+		bpg_pool_wait(p, d);
 	}
 	p->made = r->made;
 	p->stuck = r->stuck != 0;
 	p->closed = r->closed;
 	p->seconds = r->seconds;
 	p->left = r->left;
+	p->contracted = r->contracted;
+	p->gained = r->gained;
+	p->batches = r->batches;
 	return true;
 }
 
@@ -299,7 +301,7 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 	bpg_saver_search(x->saver, &s);
 	struct bpg_search_pool *last = run(&s);
 	*end = end_of(x, last);
-	x->worst = last->frontier.count ? fmin(last->left, last->frontier.heap[0]->bound) : last->left;
+	x->worst = fmin(last->left, bpg_pool_worst(last));
 	if (last->status && !x->witness.found) {
 		bpg_saver_last(x->saver);
 		st = bpg_fail(ctx, last->status, "%s", last->message);
