@@ -7,10 +7,12 @@
 #include "bab/pool.h"
 #include "bab/questions.h"
 #include "graph/domains.h"
+#include "graph/leaf.h"
 
 enum { BATCH = 256, LEAST = 16, BATCH_FLOATS = 1 << 24 };
 /* Steps of the optimiser for a domain that inherits its parent's parameters, and rates: measured on trained networks. */
 enum { STEPS = 12 };
+static const double leaf_seconds = 10; /* that a linear program may take */
 static const double slope_rate = 0.1, multiplier_rate = 1, decay = 0.98;
 
 bool bpg_neurons_suit(const struct bpg_model *m)
@@ -82,26 +84,141 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 	return bpg_domains_collect(v->ctx, *batch, out);
 }
 
-/* Tries where the bound is attained, and its neighbours in float32. */
-static bool try_point(struct bpg_driver *v, const struct bpg_domain_out *out)
+static bool try_at(struct bpg_driver *v, const float *point)
 {
 	const struct bpg_net *net = v->p->x->net;
 	const struct bpg_box *box = v->p->whole;
 	float *x = bpg_arena_alloc(v->arena, (size_t)(net->in_count + net->out_count) + 1, sizeof *x);
 
-	if (!x || !out->point)
+	if (!x || !point)
 		return false;
 	for (int64_t i = 0; i < net->in_count; i++)
-		x[i] = bpg_inside(out->point[i], box->in_lo[i], box->in_up[i]);
+		x[i] = bpg_inside(point[i], box->in_lo[i], box->in_up[i]);
 	return bpg_pool_try(v, x, x + net->in_count);
+}
+
+/* ---- domains with nothing left to split: linear programs ---- */
+
+struct leaf_task {
+	const struct bpg_model *model;
+	struct bpg_leaf leaf;
+	const struct bpg_domain *d;
+	const struct bpg_domain_out *out; /* of the bounds that left it open */
+};
+
+static void solve(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	struct leaf_task *x = *(struct leaf_task *const *)arg;
+
+	(void)rt, (void)buffer;
+	bpg_leaf_solve(x->model, &x->leaf, leaf_seconds);
+}
+
+/* The sum of rows that the program weighs, with its multipliers behind the slopes that there are. */
+static bool ask_again(struct bpg_driver *v, const struct leaf_task *x, struct bpg_domain_in *in)
+{
+	struct bpg_question_row *row = bpg_arena_alloc(v->arena, 1, sizeof *row);
+	const struct bpg_question_row **rows = bpg_arena_alloc(v->arena, 1, sizeof *rows);
+	float *params = bpg_arena_alloc(v->arena, x->out->params_bytes + 1, 1);
+	const float **at = bpg_arena_alloc(v->arena, 1, sizeof *at);
+	int64_t slopes = (int64_t)(x->out->params_bytes / sizeof *params) - x->leaf.splits;
+
+	if (!row || !rows || !params || !at || !bpg_questions_sum(v->arena, x->leaf.disjunct, x->leaf.weight, row))
+		return false;
+	memcpy(params, x->out->params[x->out->row], x->out->params_bytes);
+	for (int i = 0; i < x->leaf.splits; i++)
+		params[slopes + i] = (float)x->leaf.beta[i];
+	*rows = row;
+	*at = params;
+	*in = (struct bpg_domain_in){ .splits = x->leaf.splits, .split = x->leaf.split, .rows = 1, .row = rows, .any = true, .params = at,
+		                      .held = x->leaf.splits };
+	return true;
+}
+
+/* Bounds with the multipliers of the programs, in double; what stays open is stuck, unless the program's point is a counterexample. */
+static enum bpg_status bound_leaves(struct bpg_driver *v, struct leaf_task **leaf, int count)
+{
+	struct bpg_domain_in *in = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *in);
+	struct bpg_domain_out *out = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *out);
+	const struct bpg_domain_options o = { .rate = slope_rate, .beta_rate = multiplier_rate, .decay = decay, .wide = true, .group = v->group };
+	struct bpg_batch *batch = NULL;
+	enum bpg_status st = BPG_OK;
+
+	if (!in || !out)
+		return bpg_nomem(v->ctx, "linear programs");
+	for (int i = 0; i < count; i++)
+		if (!ask_again(v, leaf[i], &in[i]))
+			return bpg_nomem(v->ctx, "linear programs");
+	BPG_TRY_TO(bpg_domains_submit(v->ctx, v->p->root, in, count, &o, &batch), out);
+	BPG_TRY_TO(bpg_group_wait(v->group, v->ctx), out);
+	bpg_pool_count(v->p, bpg_batch_tasks(batch));
+	BPG_TRY_TO(bpg_domains_collect(v->ctx, batch, out), out);
+	for (int i = 0; i < count; i++) {
+		if (out[i].empty || out[i].lower[0] > 0)
+			bpg_pool_closed(v, leaf[i]->d);
+		else if (try_at(v, leaf[i]->leaf.point) || try_at(v, out[i].point))
+			break;
+		else
+			bpg_pool_stuck(v, leaf[i]->d);
+	}
+out:
+	if (st)
+		bpg_group_wait(v->group, NULL);
+	bpg_batch_free(batch);
+	return st;
+}
+
+static enum bpg_status settle_leaves(struct bpg_driver *v, struct leaf_task **leaf, int count)
+{
+	struct bpg_search_pool *p = v->p;
+	int solved = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct bpg_leaf *x = &leaf[i]->leaf;
+		x->weight = bpg_arena_alloc(v->arena, (size_t)x->disjunct->rows + 1, sizeof *x->weight);
+		x->beta = bpg_arena_alloc(v->arena, (size_t)x->splits + 1, sizeof *x->beta);
+		x->point = bpg_arena_alloc(v->arena, (size_t)p->x->net->in_count + 1, sizeof *x->point);
+		if (!x->weight || !x->beta || !x->point)
+			return bpg_nomem(v->ctx, "linear programs");
+		struct bpg_task t = { .kind = BPG_TASK_LP, .run = solve, .arg = &leaf[i], .arg_bytes = sizeof leaf[i], .node = -1, .tile = i, .group = v->group };
+		BPG_TRY(bpg_rt_submit(p->x->rt, &t));
+	}
+	BPG_TRY(bpg_group_wait(v->group, v->ctx));
+	bpg_pool_count(p, count);
+	for (int i = 0; i < count; i++)
+		if (leaf[i]->leaf.solved)
+			leaf[solved++] = leaf[i];
+		else
+			bpg_pool_stuck(v, leaf[i]->d);
+	return solved ? bound_leaves(v, leaf, solved) : BPG_OK;
+}
+
+/* ---- a batch ---- */
+
+static enum bpg_status branch(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, struct bpg_domain **child, int *children)
+{
+	struct bpg_params *params = params_of(out, d->rows);
+	enum bpg_status st = params ? BPG_OK : bpg_nomem(v->ctx, "a domain");
+
+	for (int side = -1; side <= 1 && !st; side += 2) {
+		struct bpg_domain *c = child_of(d, out, params, side);
+		if (c)
+			child[(*children)++] = c;
+		else
+			st = bpg_nomem(v->ctx, "a domain");
+	}
+	bpg_params_drop(params);
+	return st;
 }
 
 static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int count, struct bpg_domain **child, int *children)
 {
 	struct bpg_search_pool *p = v->p;
 	struct bpg_domain_out *out = bpg_arena_alloc(v->arena, (size_t)count, sizeof *out);
+	struct leaf_task **leaf = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *leaf);
 	struct bpg_batch *batch = NULL;
-	enum bpg_status st = out ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
+	enum bpg_status st = out && leaf ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
+	int leaves = 0;
 
 	if (st)
 		bpg_group_wait(v->group, NULL);
@@ -112,22 +229,22 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 			bpg_pool_closed(v, d[i]);
 			continue;
 		}
-		if (bpg_pool_may_try(v) && try_point(v, &out[i]))
+		if (bpg_pool_may_try(v) && try_at(v, out[i].point))
 			break;
-		if (!out[i].branches) {
+		if (out[i].branches) {
+			st = branch(v, d[i], &out[i], child, children);
+		} else if (!p->leaves) {
 			bpg_pool_stuck(v, d[i]);
-			continue;
-		}
-		struct bpg_params *params = params_of(&out[i], d[i]->rows);
-		for (int side = -1; side <= 1 && !st; side += 2) {
-			struct bpg_domain *c = params ? child_of(d[i], &out[i], params, side) : NULL;
-			if (c)
-				child[(*children)++] = c;
+		} else {
+			struct leaf_task *x = leaf[leaves++] = bpg_arena_alloc(v->arena, 1, sizeof *x);
+			if (x)
+				*x = (struct leaf_task){ p->root, { .disjunct = q, .splits = d[i]->splits, .split = d[i]->split }, d[i], &out[i] };
 			else
-				st = bpg_nomem(v->ctx, "a domain");
+				st = bpg_nomem(v->ctx, "linear programs");
 		}
-		bpg_params_drop(params);
 	}
+	if (!st && leaves && !p->x->witness.found)
+		st = settle_leaves(v, leaf, leaves);
 	bpg_batch_free(batch);
 	return st;
 }
@@ -139,6 +256,7 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	enum bpg_status st = d ? BPG_OK : bpg_nomem(ctx, "the search");
 
 	p->root = root;
+	p->leaves = bpg_leaf_suits(root);
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));

@@ -41,6 +41,7 @@ struct bpg_search_pool {
 	bpg_work_fn *work;
 	const struct bpg_box *whole;
 	struct bpg_model *root;   /* neurons: bounds of the whole box */
+	bool leaves;              /* neurons: domains with nothing left to split are solved as linear programs */
 	struct bpg_contractor *contractor; /* boxes; null: none */
 	int batch;
 	pthread_mutex_t *lock;

@@ -10,6 +10,8 @@
 int64_t bpg_questions(const struct bpg_disjunct *d);
 /* q[bpg_questions(d)] is written; what sums point to lives in the arena. False when memory is short. */
 bool bpg_questions_ask(struct bpg_arena *arena, const struct bpg_disjunct *d, struct bpg_question_row *q);
+/* The sum of the rows with weights >= 0, which is <= 0 where all rows are. False when memory is short. */
+bool bpg_questions_sum(struct bpg_arena *arena, const struct bpg_disjunct *d, const double *weight, struct bpg_question_row *q);
 /* Whether lower bounds of the questions show that the disjunct cannot hold: one is > 0, or >= 0 and strict. */
 bool bpg_questions_refute(const struct bpg_disjunct *d, const double *lower);
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/blas.h"
+#include "base/lp.h"
 #include "report/json.h"
 #include "report/versions.h"
 
@@ -18,6 +19,7 @@ void bpg_versions_print(FILE *to)
 	        BPG_STARPU_CUDA ? BPG_STARPU_MAXCUDADEVS : 0, BPG_STARPU_NMAXBUFS);
 	fprintf(to, "hwloc %s\n", BPG_VERSION_HWLOC);
 	fprintf(to, "BLAS %s, kernel %s\n", bpg_blas_name(), bpg_blas_kernel());
+	fprintf(to, "%s\n", bpg_lp_solver());
 	fprintf(to, "protobuf-c %s\n", BPG_VERSION_PROTOBUF_C);
 	fprintf(to, "zlib %s\n", BPG_VERSION_ZLIB);
 #ifdef BPG_VERSION_MPI
@@ -40,6 +42,7 @@ void bpg_versions_json(struct bpg_json *j)
 	bpg_json_string(j, "hwloc", BPG_VERSION_HWLOC);
 	bpg_json_string(j, "blas", bpg_blas_name());
 	bpg_json_string(j, "blas_kernel", bpg_blas_kernel());
+	bpg_json_string(j, "lp", bpg_lp_solver());
 	bpg_json_string(j, "protobuf_c", BPG_VERSION_PROTOBUF_C);
 	bpg_json_end(j);
 }

@@ -77,6 +77,7 @@ only '(cuda_runtime|cublas|nccl)' 'cuda/launch.h' 'cuda/*.cu'
 only 'mpi\.h' 'rt/*'
 only '((onnx/)?onnx\.pb-c|protobuf-c|google)' 'onnx/*'
 only '(mkl_)?cblas' 'base/blas.c'
+only 'glpk' 'base/lp.c'
 only 'onnx/onnx\.h' 'onnx/*' 'bpgraph.c'
 
 # Installed headers stand on their own.

@@ -9,6 +9,7 @@
 #include <bpgraph/layer.h>
 
 #include "base/base.h"
+#include "base/lp.h"
 
 static bool all_are(const unsigned char *p, size_t n, int value)
 {
@@ -174,6 +175,51 @@ START_TEST(test_clocks)
 }
 END_TEST
 
+/* Random linear programs: the point is feasible, and multipliers times what they are for reach the same cost (strong duality), so both
+ * are optimal. A program without a point has no answer. */
+START_TEST(test_lp)
+{
+	enum { N = 6, M = 9 };
+	struct bpg_rng rng;
+	double lo[N], up[N], cost[N], a[M * N], least[M], x[N], y[M];
+	int solved = 0;
+
+	bpg_rng_seed(&rng, 9);
+	for (int trial = 0; trial < 200; trial++) {
+		struct bpg_lp lp = { N, 1 + (int)bpg_rng_below(&rng, M), lo, up, cost, a, least };
+		for (int j = 0; j < N; j++)
+			lo[j] = -bpg_rng_uniform(&rng), up[j] = bpg_rng_uniform(&rng), cost[j] = bpg_rng_normal(&rng), x[j] = lo[j] + (up[j] - lo[j]) * bpg_rng_uniform(&rng);
+		for (int i = 0; i < lp.rows; i++) {
+			least[i] = -0.1 * bpg_rng_uniform(&rng); /* x is feasible */
+			for (int j = 0; j < N; j++)
+				least[i] += (a[i * N + j] = bpg_rng_below(&rng, 3) ? bpg_rng_normal(&rng) : 0) * x[j];
+		}
+		ck_assert(bpg_lp_solve(&lp, 10, x, y));
+		double primal = 0, dual = 0;
+		for (int i = 0; i < lp.rows; i++) {
+			double sum = 0;
+			for (int j = 0; j < N; j++)
+				sum += a[i * N + j] * x[j];
+			ck_assert(sum >= least[i] - 1e-6 && y[i] >= 0);
+			dual += y[i] * least[i];
+		}
+		for (int j = 0; j < N; j++) {
+			double reduced = cost[j];
+			ck_assert(x[j] >= lo[j] - 1e-6 && x[j] <= up[j] + 1e-6);
+			for (int i = 0; i < lp.rows; i++)
+				reduced -= y[i] * a[i * N + j];
+			primal += cost[j] * x[j];
+			dual += fmin(reduced * lo[j], reduced * up[j]);
+		}
+		ck_assert(fabs(primal - dual) < 1e-6 * (1 + fabs(primal)));
+		solved++;
+	}
+	ck_assert_int_eq(solved, 200);
+	const struct bpg_lp none = { 1, 1, (double[]){ 0 }, (double[]){ 1 }, (double[]){ 1 }, (double[]){ 1 }, (double[]){ 2 } };
+	ck_assert(!bpg_lp_solve(&none, 10, x, y));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("base");
@@ -186,6 +232,7 @@ int main(void)
 	tcase_add_test(t, test_steps);
 	tcase_add_test(t, test_gamma);
 	tcase_add_test(t, test_clocks);
+	tcase_add_test(t, test_lp);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
