@@ -39,6 +39,19 @@ enum bpg_plane_field {
 /* NONE: nothing passes, and the output is its reference value. SAME: slope 1 on both sides. TWO: anything. */
 enum bpg_line { BPG_LINE_NONE, BPG_LINE_SAME, BPG_LINE_TWO };
 
+/* ---- rows through sparse planes ---- */
+
+/* What a column's two planes (lower, upper) are at the reference values, and what rounding costs a unit of its coefficient. */
+struct bpg_plane_at {
+	double at[2], price[2];
+};
+
+/* Coefficient of one column in the lower and in the upper plane. */
+struct bpg_plane_term {
+	int32_t column;
+	float lower, upper;
+};
+
 /* ---- state of a tile's rows: fields of `rows` doubles (rows: strips * 16) ---- */
 
 enum bpg_state { BPG_P, BPG_SLACK, BPG_BOX, BPG_BALL, BPG_STATES };

@@ -5,18 +5,7 @@
 #include <string.h>
 
 #include "codelets/clones.h"
-#include "codelets/tasks.h"
-
-/* What a column's two planes are at the reference values, and what rounding costs a unit of its coefficient. */
-struct plane {
-	double at[2], price[2];
-};
-
-/* Coefficient of one input column in the lower and in the upper plane; columns are those of the target tile. */
-struct term {
-	int32_t column;
-	float lower, upper;
-};
+#include "codelets/plane_columns.h"
 
 #define REAL float
 #define REAL_ABS fabsf
@@ -71,7 +60,7 @@ static void take_plane(const struct costs *k, const struct bpg_sparse *s, int64_
 }
 
 /* Terms of the planes in row `row` in operand k, lower and upper ones of the same input together. */
-static int64_t terms_of(const struct bpg_arg_map *m, int64_t row, struct term *to)
+static int64_t terms_of(const struct bpg_arg_map *m, int64_t row, struct bpg_plane_term *to)
 {
 	const struct bpg_columns *d = m->hop->in[m->k];
 	int64_t n = 0;
@@ -92,14 +81,14 @@ static int64_t terms_of(const struct bpg_arg_map *m, int64_t row, struct term *t
 				to[guess++].upper = s->coef[t];
 				continue;
 			}
-			to[n++] = (struct term){ (int32_t)c, b ? 0 : s->coef[t], b ? s->coef[t] : 0 };
+			to[n++] = (struct bpg_plane_term){ (int32_t)c, b ? 0 : s->coef[t], b ? s->coef[t] : 0 };
 		}
 	}
 	return n;
 }
 
 /* Those of one other plane. */
-static int64_t other_terms_of(const struct bpg_arg_map *m, int64_t row, int side, struct term *to)
+static int64_t other_terms_of(const struct bpg_arg_map *m, int64_t row, int side, struct bpg_plane_term *to)
 {
 	const struct bpg_columns *d = m->hop->in[m->k];
 	const struct bpg_sparse *s = m->hop->other[side];
@@ -108,7 +97,7 @@ static int64_t other_terms_of(const struct bpg_arg_map *m, int64_t row, int side
 	for (int64_t t = s->first[row]; t < s->first[row + 1]; t++) {
 		int64_t c = s->operand[t] == m->hop->operand[m->k] ? bpg_columns_column(d, &m->to.window, bpg_columns_place(d, s->index[t])) : -1;
 		if (c >= 0)
-			to[n++] = (struct term){ (int32_t)c, side ? 0 : s->coef[t], side ? s->coef[t] : 0 };
+			to[n++] = (struct bpg_plane_term){ (int32_t)c, side ? 0 : s->coef[t], side ? s->coef[t] : 0 };
 	}
 	return n;
 }
@@ -129,30 +118,22 @@ int64_t bpg_others_in(const struct bpg_hop *h, const struct bpg_window *w)
 	return n;
 }
 
-/* The columns of a tile as the planes see them: one for each element, then one for each other plane of each element. */
-struct columns {
-	int64_t count, others, *first; /* [count + others + 1] terms of each */
-	struct plane *plane;      /* [count + others], null: for operand 0 only */
-	struct term *term;
-};
-
-static void columns_free(struct columns *c)
+void bpg_plane_columns_free(struct bpg_plane_columns *c)
 {
 	free(c->first);
 	free(c->plane);
 	free(c->term);
-	*c = (struct columns){ 0 };
+	*c = (struct bpg_plane_columns){ 0 };
 }
 
-/* Those of a segment; replaces what was there. */
-static bool columns_set(struct columns *c, const struct bpg_arg_map_planes *a, void *const *buffer, int64_t segment)
+bool bpg_plane_columns_set(struct bpg_plane_columns *c, const struct bpg_arg_map_planes *a, void *const *buffer, int64_t segment)
 {
 	const struct bpg_arg_map *m = &a->map;
 	const struct bpg_hop *h = m->hop;
 	const struct bpg_columns *k = h->out;
 	int64_t most = 0, row0 = segment * k->n;
 
-	columns_free(c);
+	bpg_plane_columns_free(c);
 	c->count = bpg_columns_in(k, &m->from.window);
 	c->others = a->chosen ? bpg_others_in(h, &m->from.window) : 0;
 	for (int64_t j = 0; j < c->count; j++) {
@@ -225,14 +206,14 @@ void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg
 	const char *from = buffer[1 + h->nin];
 	char *to = buffer[3 + h->nin];
 	double *state = buffer[2 + h->nin];
-	struct columns c = { 0 };
+	struct bpg_plane_columns c = { 0 };
 	void *dealt = NULL;
 
 	memset(to, 0, (size_t)(m->to.strips * target * lane));
 	for (int q = 0; q < m->from.strips; q++) {
 		int64_t segment = bpg_segment_of(&m->from, q);
 		if (q == 0 || segment != bpg_segment_of(&m->from, q - 1)) {
-			bool ok = columns_set(&c, a, buffer, segment);
+			bool ok = bpg_plane_columns_set(&c, a, buffer, segment);
 			if (ok && c.others && !dealt)
 				ok = (dealt = malloc((size_t)((c.count + c.others) * lane))) != NULL;
 			if (!ok) {
@@ -267,5 +248,5 @@ void bpg_task_map_planes(struct bpg_rt *rt, void *const *buffer, const void *arg
 		}
 	}
 	free(dealt);
-	columns_free(&c);
+	bpg_plane_columns_free(&c);
 }
