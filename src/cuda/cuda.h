@@ -77,6 +77,161 @@ struct bpg_cuda_adjoint {
 int bpg_cuda_adjoint(const struct bpg_cuda_adjoint *p, void *stream);
 void bpg_host_adjoint(const struct bpg_cuda_adjoint *p);
 
+/* ---- rows ---- */
+
+/* Places of a tile's columns: column j lies at first + j / row * step + j % row. A list: { columns, 0, 0 }. */
+struct bpg_cuda_spans {
+	int64_t row, first, step;
+};
+
+/* y = s x in place, and what it adds to p and slack; planes are those of segment[strip], `places` doubles a field (bpg_plane_field).
+ * choice not null: column j with choice[j] >= 0 has a lower slope of each row, alpha[strip][choice[j]][lane] in [0,1], where the bounds of its element
+ * are on both sides of 0, and x (else 0) goes to `kept` (null: dropped) at the same place; then without `slack` slack becomes 0.
+ * second not null: a join; nothing is relaxed: second's columns are added to the tile's columns `at`, `columns` are second's, and slack grows by
+ * (unit radius + 2^-60) |sum|.
+ * bounds (join; choice: without segments): of the node, n elements a field; element[j]: that of column j.
+ * pairs > 0: strips s and s + apart, s < pairs, are opposite on columns mixed .. columns-1, of which the second has none (a list). */
+struct bpg_cuda_relax {
+	bool wide, slack;
+	int64_t strips, columns;
+	struct bpg_cuda_spans at;
+	void *tile;
+	double *state;
+	const int32_t *segment;   /* [strips]; null: 0 */
+	const double *planes;
+	int64_t places;
+	double under;
+	int64_t choices;          /* columns with a choice */
+	const int32_t *choice;
+	const float *alpha;
+	float *kept;
+	const void *second;
+	int64_t tile_columns;     /* second: columns of the tile */
+	const double *bounds;
+	int64_t n;
+	const int32_t *element;
+	int64_t pairs, apart, mixed;
+};
+int bpg_cuda_relax(const struct bpg_cuda_relax *p, void *stream);
+void bpg_host_relax(const struct bpg_cuda_relax *p);
+
+/* Sums over the columns of a tile, in order, into the state.
+ * TOLL: slack += |x| (extra + gamma gross), + under. REGION: box += |x| radius, ball: squares (norm 2), the largest (norm 1), none (0).
+ * PLANES: p += x+ at[0] + x- at[1], slack += what they cost, with planes of segment[strip]; lost (null: none): [strips][lost_columns][16], what of
+ * the first columns was not dealt out, at the price of their radius. */
+enum bpg_cuda_sum { BPG_SUM_TOLL, BPG_SUM_REGION, BPG_SUM_PLANES };
+struct bpg_cuda_sums {
+	enum bpg_cuda_sum kind;
+	bool wide, slack;
+	int norm;
+	int64_t strips, columns;
+	const void *tile;
+	double *state;
+	const int32_t *segment, *element; /* element of a column */
+	const double *bounds;
+	int64_t n;
+	double gamma, under;
+	const struct bpg_plane_at *plane; /* [segments][columns] */
+	int64_t lost_columns;
+	const double *lost;
+};
+int bpg_cuda_sums(const struct bpg_cuda_sums *p, void *stream);
+void bpg_host_sums(const struct bpg_cuda_sums *p);
+
+/* to[s][c] = (accumulate: to[s][c]) + sum over the terms of c, in order, of from[s][column] lower; two: lower where the coefficient is >= 0, upper
+ * where it is negative. Terms of column c for segment g: first[g (to_columns+1) + c] .. first[... + 1]-1. */
+struct bpg_cuda_map {
+	bool wide, accumulate, two;
+	int64_t strips, from_columns, to_columns;
+	const void *from;
+	void *to;
+	const int32_t *segment;
+	const int64_t *first;
+	const struct bpg_plane_term *term; /* column: of `from` */
+};
+int bpg_cuda_map(const struct bpg_cuda_map *p, void *stream);
+void bpg_host_map(const struct bpg_cuda_map *p);
+
+/* Coefficients [strips][columns] dealt out by the weights of each row: what is left at the same column of `to`, parts of column j at columns
+ * other[j] .. other[j+1]-1 behind, the first below[j] of them below; weight: [strips][other[columns]][16]; to: [strips][columns + others]; lost:
+ * [strips][columns][16], what rounding leaves undealt, exact. */
+struct bpg_cuda_deal {
+	bool wide;
+	int64_t strips, columns, others;
+	const void *from;
+	const float *weight;
+	void *to;
+	double *lost;
+	const int32_t *other, *below;
+};
+int bpg_cuda_deal(const struct bpg_cuda_deal *p, void *stream);
+void bpg_host_deal(const struct bpg_cuda_deal *p);
+
+/* Columns of one window to another, channel-last, 0 where `from` has none; negative: the other sign. A list: one position. */
+struct bpg_cuda_copy {
+	bool wide, negative;
+	int64_t strips, channels;
+	int32_t from_lo[2], from_up[2], to_lo[2], to_up[2];
+	const void *from;
+	void *to;
+	int64_t from_strip, to_strip; /* elements from strip to strip */
+};
+int bpg_cuda_copy(const struct bpg_cuda_copy *p, void *stream);
+void bpg_host_copy_rows(const struct bpg_cuda_copy *p);
+
+/* The start of rows +-element[i], i < count: lower sides (sides & 1) are rows 0 .., upper ones (sides & 2) rows minus .. .
+ * Unit rows (W null): 1 at column[i] (-1: none), else 0. Rows of a matrix: weights of columns c0 .. c1-1 from their panel, summed column column[i];
+ * upper sides have columns below upper_columns alone. state (null: another panel's call writes it): p = +-centre, slack = extra for a matrix. */
+struct bpg_cuda_start {
+	bool wide, slack;
+	int64_t strips, columns, count;
+	int sides;
+	int64_t minus, c0, c1, upper_columns;
+	const int64_t *element, *column;
+	const float *W;
+	int64_t w_group;
+	void *tile;
+	double *state;
+	const int32_t *segment;
+	const double *bounds;     /* of the node whose rows they are, n elements a field */
+	int64_t n;
+};
+int bpg_cuda_start(const struct bpg_cuda_start *p, void *stream);
+void bpg_host_start(const struct bpg_cuda_start *p);
+
+/* ---- optimised slopes ---- */
+
+/* One Adam step of slopes in [0,1] and the projection; then the point z goes on through the chosen lines, in place. Arrays of parameters are
+ * [strips][choices][16], moments twice that. bounds: of the input, n elements a field; columns whose bounds are on one side of 0 choose no
+ * longer. weight (null: 1): [strips * 16], how much a row counts. */
+struct bpg_cuda_step {
+	int64_t strips, columns, choices, places;
+	struct bpg_cuda_spans at;
+	const int32_t *choice;    /* [columns] -1: one line */
+	const double *planes, *bounds;
+	int64_t n;
+	const int32_t *element;
+	float *z;
+	const float *kept, *weight;
+	float *alpha, *moments;
+	float rate, bias1, bias2;
+};
+int bpg_cuda_step(const struct bpg_cuda_step *p, void *stream);
+void bpg_host_step(const struct bpg_cuda_step *p);
+
+/* Where the bound of each row is attained: a corner of the box, or a point of the ball where that is nearer. radius[j]: of column j. */
+struct bpg_cuda_corner {
+	bool wide;
+	int norm;
+	int64_t strips, columns;
+	double size;              /* of the ball */
+	const void *tile;
+	const double *state, *radius;
+	float *z;
+};
+int bpg_cuda_corner(const struct bpg_cuda_corner *p, void *stream);
+void bpg_host_corner(const struct bpg_cuda_corner *p);
+
 /* ---- cuBLAS, for rates and where bits do not matter. 0 or a status of cuBLAS ---- */
 
 /* A handle of one's own, with `bytes` of device memory as its only workspace (4 MiB do; 32 on sm_90). */

@@ -13,6 +13,15 @@ struct gpu_backend {
 	void (*drop)(void *device);
 	/* Each returns 0, or an error number. */
 	int (*product)(const struct bpg_cuda_product *p);
+	int (*adjoint)(const struct bpg_cuda_adjoint *p);
+	int (*relax)(const struct bpg_cuda_relax *p);
+	int (*sums)(const struct bpg_cuda_sums *p);
+	int (*map)(const struct bpg_cuda_map *p);
+	int (*deal)(const struct bpg_cuda_deal *p);
+	int (*copy)(const struct bpg_cuda_copy *p);
+	int (*start)(const struct bpg_cuda_start *p);
+	int (*step)(const struct bpg_cuda_step *p);
+	int (*corner)(const struct bpg_cuda_corner *p);
 };
 
 /* One random shape; false: something differs, `why` says what. Results go into *hash, to compare repeated runs. */

@@ -66,8 +66,19 @@ static void get(void *host, const void *device, size_t bytes)
 #define ON_DEVICE(name) \
 	static int name(const struct bpg_cuda_##name *p) { return bpg_cuda_##name(p, NULL); }
 ON_DEVICE(product)
+ON_DEVICE(adjoint)
+ON_DEVICE(relax)
+ON_DEVICE(sums)
+ON_DEVICE(map)
+ON_DEVICE(deal)
+ON_DEVICE(copy)
+ON_DEVICE(start)
+ON_DEVICE(step)
+ON_DEVICE(corner)
 
-static const struct gpu_backend device = { .name = "device", .put = put, .get = get, .drop = bpg_cuda_free, .product = product };
+static const struct gpu_backend device = { .name = "device", .put = put, .get = get, .drop = bpg_cuda_free,
+	.product = product, .adjoint = adjoint, .relax = relax, .sums = sums, .map = map, .deal = deal, .copy = copy, .start = start, .step = step,
+	.corner = corner };
 
 /* ---- bits ---- */
 

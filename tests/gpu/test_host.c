@@ -31,8 +31,20 @@ static void get(void *host, const void *device, size_t bytes)
 		return 0;                                      \
 	}
 ON_HOST(product)
+ON_HOST(adjoint)
+ON_HOST(relax)
+ON_HOST(sums)
+ON_HOST(map)
+ON_HOST(deal)
+ON_HOST(start)
+ON_HOST(step)
+ON_HOST(corner)
+#define bpg_host_copy bpg_host_copy_rows
+ON_HOST(copy)
 
-static const struct gpu_backend backend = { .name = "host", .put = put, .get = get, .drop = free, .product = product };
+static const struct gpu_backend backend = { .name = "host", .put = put, .get = get, .drop = free,
+	.product = product, .adjoint = adjoint, .relax = relax, .sums = sums, .map = map, .deal = deal, .copy = copy, .start = start, .step = step,
+	.corner = corner };
 
 /* The same shapes for each order, so that what is found can be found again. */
 START_TEST(test_case)
