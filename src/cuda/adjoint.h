@@ -32,15 +32,17 @@ BODY void adjoint_load(const struct bpg_cuda_adjoint *p, int64_t strip, int64_t 
 
 	EACH_THREAD(J_THREADS, t) {
 		UNROLL
-		for (int i = t; i < J_STRIPS * BPG_GROUP * 4; i += J_THREADS) {
-			int s = i / (BPG_GROUP * 4), piece = i % (BPG_GROUP * 4);
+		for (int k = 0; k < J_STRIPS * BPG_GROUP * 4 / J_THREADS; k++) {
+			int i = t + k * J_THREADS, s = i / (BPG_GROUP * 4), piece = i % (BPG_GROUP * 4);
 			if (s < strips && piece < columns * 4)
 				COPY16(h + s * (BPG_GROUP * BPG_LANES + BPG_LANES) + piece * 4, p->H + (strip + s) * p->h_strip + j * BPG_LANES + piece * 4);
 		}
 		UNROLL
-		for (int i = t; i < J_OUTPUTS * 2; i += J_THREADS)
+		for (int k = 0; k < J_OUTPUTS * 2 / J_THREADS; k++) {
+			int i = t + k * J_THREADS;
 			if (i / 2 < outs)
 				COPY16(&w[i % 2][i / 2 * 4], p->W + j / BPG_GROUP * p->w_group + (out + i / 2) * BPG_GROUP + i % 2 * 4);
+		}
 	}
 }
 

@@ -57,6 +57,8 @@ struct bpg_cuda_product {
 	void *C;
 	int64_t a_strip, w_group, c_strip;
 	int64_t k0, k1, block;    /* dense */
+	void *space;              /* dense: null, or room for (blocks of the sum) * strips * columns * 16 numbers, so that blocks can be computed side by
+	                             side where there are few threads otherwise; they are added in order all the same */
 	int64_t cells, sets;
 	int64_t a_set, w_set, c_set; /* columns of A, floats of W, columns of C from set to set */
 	int64_t c_cell;           /* columns of C from cell to cell */

@@ -103,6 +103,8 @@ void bpg_host_product(const struct bpg_cuda_product *p)
 		PRODUCT(f32_middle, 4, 8);
 	else
 		PRODUCT(f32_large, 8, 16);
+	for (int64_t i = 0; product_splits(p) && i < p->strips * p->columns * BPG_LANES; i++)
+		product_fold(p, i);
 }
 
 void bpg_host_adjoint(const struct bpg_cuda_adjoint *p)

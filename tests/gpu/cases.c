@@ -152,6 +152,8 @@ static bool dense(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *ha
 	struct bpg_cuda_product p = { .wide = wide, .shape = below(r, 4), .columns = c1 - c0, .A = put(r, A, strips * from, size_of(wide)),
 		                      .W = put(r, W, groups * K * BPG_GROUP, sizeof *W), .C = dC + c0 * BPG_LANES * (int64_t)size_of(wide), .a_strip = from,
 		                      .w_group = K * BPG_GROUP, .c_strip = to, .block = block, .cells = 1, .sets = 1 };
+	if (below(r, 2)) /* blocks side by side */
+		p.space = put(r, host(r, (K + block - 1) / block * strips * to, size_of(wide)), (K + block - 1) / block * strips * to, size_of(wide));
 	bpg_task_gemm_dense(NULL, (void *[]){ W, A, C }, &a);
 	if (pair && mixed < K) { /* one product for rows that are opposite, then the columns that are not */
 		p.strips = pair, p.k0 = mixed, p.k1 = K;

@@ -153,6 +153,8 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	struct rate r = { .blas = blas, .m = m, .n = n, .k = k };
 	void *A = noise(m * k, size), *C = noise(m * n, size);
 	float *W = noise(n * k, sizeof *W);
+	int64_t parts = (k + BPG_BLOCK - 1) / BPG_BLOCK;
+	void *space = bpg_cuda_alloc((size_t)(parts * m * n) * size);
 	double flops = 2.0 * (double)m * (double)n * (double)k, best[4] = { 0 }, blas_rate = 0;
 	int times = flops > 1e11 ? 5 : 20;
 	char what[64];
@@ -161,6 +163,7 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 		                         .w_group = k * BPG_GROUP, .c_strip = n * BPG_LANES, .k1 = k, .block = BPG_BLOCK, .cells = 1, .sets = 1 };
 	for (int shape = BPG_SHAPE_AUTO; shape <= BPG_SHAPE_SMALL; shape++) {
 		r.p.shape = shape;
+		r.p.space = shape == BPG_SHAPE_AUTO ? space : NULL;
 		double s = bpg_cuda_time(own_product, &r, times);
 		best[shape] = s > 0 ? flops / s * 1e-12 : 0;
 	}
@@ -175,7 +178,7 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	else
 		line(what, best[0] > 0 && blas_rate > 0, "product %.2f TFLOP/s (large %.2f, middle %.2f, small %.2f), cublasSgemm pedantic %.2f: %.0f %%", best[0],
 		     best[1], best[2], best[3], blas_rate, 100 * best[0] / blas_rate);
-	bpg_cuda_free(A), bpg_cuda_free(C), bpg_cuda_free(W);
+	bpg_cuda_free(A), bpg_cuda_free(C), bpg_cuda_free(W), bpg_cuda_free(space);
 }
 
 static void check_rates(void)
