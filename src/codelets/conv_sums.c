@@ -98,6 +98,32 @@ bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const
 	return ok;
 }
 
+bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t)
+{
+	int64_t icg = v->in_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
+	int64_t positions = (int64_t)(t->up[0] - t->lo[0]) * (t->up[1] - t->lo[1]);
+
+	*s = (struct bpg_conv_sums){ .first = malloc((size_t)(positions + 1) * sizeof *s->first), .end = malloc((size_t)(positions + 1) * sizeof *s->end),
+	                             .run = malloc((size_t)(positions * taps + 1) * sizeof *s->run) };
+	if (!s->first || !s->end || !s->run)
+		return false;
+	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
+		for (int64_t x = t->lo[1]; x < t->up[1]; x++) {
+			int64_t before = s->runs;
+			s->first[s->positions++] = (int)s->blocks;
+			for (int64_t k = 0; k < taps; k++) {
+				int64_t iy = y * v->stride[0] - v->pad[0] + k / v->kernel[1] * v->dilation[0];
+				int64_t ix = x * v->stride[1] - v->pad[1] + k % v->kernel[1] * v->dilation[1];
+				if (iy >= f->lo[0] && iy < f->up[0] && ix >= f->lo[1] && ix < f->up[1])
+					add_run(s, ((iy - f->lo[0]) * (f->up[1] - f->lo[1]) + ix - f->lo[1]) * v->in_channels, k * icg, icg);
+			}
+			if (s->runs > before)
+				end_block(s);
+		}
+	s->first[s->positions] = (int)s->blocks;
+	return true;
+}
+
 void bpg_conv_sums_fini(struct bpg_conv_sums *s)
 {
 	free(s->first);

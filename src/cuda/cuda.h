@@ -1,7 +1,7 @@
 /* cuda.h - the kernels for GPUs, behind a plain C interface: no type of CUDA, no type of StarPU.
  *
  * Layouts are those of the CPU's tasks (codelets/kernel.h, codelets/fields.h), and so is the order of every sum: the bits of
- * what a kernel writes are those that the CPU's task writes (NaN is NaN, -0 may be 0). Each kernel has a structure of arguments; pointers
+ * what a kernel writes are those that the CPU's task writes (but for the payload of a NaN). Each kernel has a structure of arguments; pointers
  * are to memory of the device, aligned to 16 bytes. bpg_cuda_X(args, stream) starts the kernel on a stream (null: the default one) and returns
  * 0 or an error number of CUDA; bpg_host_X(args) runs the same text on the host, over memory of the host.
  *

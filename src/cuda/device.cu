@@ -43,7 +43,11 @@ extern "C" void bpg_cuda_describe(struct bpg_cuda_device *d)
 extern "C" void *bpg_cuda_alloc(size_t bytes)
 {
 	void *p = NULL;
-	return cudaMalloc(&p, bytes ? bytes : 16) == cudaSuccess ? p : NULL;
+
+	if (cudaMalloc(&p, bytes ? bytes : 16) == cudaSuccess)
+		return p;
+	cudaGetLastError(); // the next launch must not be blamed
+	return NULL;
 }
 
 extern "C" void bpg_cuda_free(void *p)

@@ -78,7 +78,7 @@ static double element(bool wide, const void *x, int64_t i)
 	return wide ? ((const double *)x)[i] : (double)((const float *)x)[i];
 }
 
-/* Equal bits; NaN is NaN, zero is zero. */
+/* Equal bits; NaN is NaN. */
 static void compare(struct run *r, const char *what, bool wide, const void *must, const void *device, int64_t n)
 {
 	size_t size = wide ? sizeof(double) : sizeof(float);
@@ -88,7 +88,7 @@ static void compare(struct run *r, const char *what, bool wide, const void *must
 	*r->hash = bpg_hash(*r->hash, got, (size_t)n * size);
 	for (int64_t i = 0; r->ok && i < n; i++) {
 		double x = element(wide, got, i), y = element(wide, must, i);
-		if (x == y || (isnan(x) && isnan(y)))
+		if ((x == y && signbit(x) == signbit(y)) || (isnan(x) && isnan(y)))
 			continue;
 		snprintf(r->why, 256, "%s, element %lld of %lld: %.17g, on the CPU %.17g", what, (long long)i, (long long)n, x, y);
 		r->ok = false;
@@ -171,15 +171,11 @@ static bool dense(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *ha
 	return end(r);
 }
 
-/* A convolution's window of input positions from a window of outputs. */
-static bool conv(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *hash, char why[256])
+/* A convolution at random: windows of its output [0] and of its input [1]. */
+static struct bpg_conv draw_conv(struct run *r, struct bpg_window w[2])
 {
-	RUN(b, rng, hash, why);
-	bool wide = below(r, 4) == 0;
-	int strips = 1 + below(r, 9);
-	int64_t groups = 1 + below(r, 3), icg = 1 + below(r, 12), ocg = 1 + below(r, below(r, 4) ? 20 : 300), block = below(r, 2) ? 128 : 16 * (1 + below(r, 16));
+	int64_t groups = 1 + below(r, 3), icg = 1 + below(r, 12), ocg = 1 + below(r, below(r, 4) ? 20 : 300);
 	struct bpg_conv v = { .in_channels = groups * icg, .out_channels = groups * ocg, .groups = groups };
-	struct bpg_arg_gemm a = { .from = { .strips = strips, .wide = wide }, .to = { .strips = strips, .wide = wide } };
 
 	for (int x = 0; x < 2; x++) {
 		v.in_size[x] = 1 + below(r, 7), v.kernel[x] = 1 + below(r, 4), v.stride[x] = 1 + below(r, 3), v.pad[x] = below(r, 3), v.dilation[x] = 1 + below(r, 2);
@@ -187,35 +183,86 @@ static bool conv(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *has
 		if (span < 0)
 			v.kernel[x] = 1, span = v.in_size[x] + 2 * v.pad[x] - 1;
 		v.out_size[x] = span / v.stride[x] + 1;
-		a.from.window.lo[x] = below(r, (int)v.out_size[x]);
-		a.from.window.up[x] = a.from.window.lo[x] + 1 + below(r, (int)v.out_size[x] - a.from.window.lo[x]);
-		a.to.window.lo[x] = below(r, (int)v.in_size[x]);
-		a.to.window.up[x] = a.to.window.lo[x] + 1 + below(r, (int)v.in_size[x] - a.to.window.lo[x]);
+		w[0].lo[x] = below(r, (int)v.out_size[x]);
+		w[0].up[x] = w[0].lo[x] + 1 + below(r, (int)v.out_size[x] - w[0].lo[x]);
+		w[1].lo[x] = below(r, (int)v.in_size[x]);
+		w[1].up[x] = w[1].lo[x] + 1 + below(r, (int)v.in_size[x] - w[1].lo[x]);
 	}
+	return v;
+}
+
+/* A product by the lists of `sums`, whose memory goes: from channels of one side to those of the other. */
+static struct bpg_cuda_product by_lists(struct run *r, struct bpg_conv_sums *sums, const struct bpg_conv *v, bool forward)
+{
+	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
+	int64_t from = forward ? icg : ocg, to = forward ? ocg : icg, groups8 = (to + BPG_GROUP - 1) / BPG_GROUP;
+	struct bpg_cuda_product p = { .shape = below(r, 4), .columns = to, .w_group = taps * from * BPG_GROUP, .cells = sums->positions, .sets = v->groups,
+		                      .a_set = from, .w_set = groups8 * taps * from * BPG_GROUP, .c_set = to, .c_cell = to * v->groups,
+		                      .first = put(r, sums->first, sums->positions + 1, sizeof *sums->first),
+		                      .end = put(r, sums->end, sums->blocks, sizeof *sums->end), .run = put(r, sums->run, sums->runs, sizeof *sums->run) };
+
+	bpg_conv_sums_fini(sums);
+	return p;
+}
+
+/* A convolution's window of input positions from a window of outputs. */
+static bool conv(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *hash, char why[256])
+{
+	RUN(b, rng, hash, why);
+	bool wide = below(r, 4) == 0;
+	int strips = 1 + below(r, 9);
+	struct bpg_window w[2];
+	struct bpg_conv v = draw_conv(r, w);
 	struct bpg_columns out = grid(r, v.out_channels, v.out_size[0], v.out_size[1]), in = grid(r, v.in_channels, v.in_size[0], v.in_size[1]);
-	struct bpg_hop hop = { .kind = BPG_HOP_CONV, .out = &out, .nin = 1, .in = (struct bpg_columns *[]){ &in }, .conv = v, .block = (int)block };
-	int64_t taps = v.kernel[0] * v.kernel[1], groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP, weights = groups * groups8 * taps * ocg * BPG_GROUP;
-	int64_t from = bpg_columns_in(&out, &a.from.window) * BPG_LANES, to = bpg_columns_in(&in, &a.to.window) * BPG_LANES;
+	struct bpg_hop hop = { .kind = BPG_HOP_CONV, .out = &out, .nin = 1, .in = (struct bpg_columns *[]){ &in }, .conv = v,
+		               .block = below(r, 2) ? 128 : 16 * (1 + below(r, 16)) };
+	struct bpg_arg_gemm a = { .hop = &hop, .from = { .strips = strips, .wide = wide, .window = w[0] }, .to = { .strips = strips, .wide = wide, .window = w[1] } };
+	int64_t icg = v.in_channels / v.groups, weights = (icg + BPG_GROUP - 1) / BPG_GROUP * v.kernel[0] * v.kernel[1] * v.out_channels * BPG_GROUP;
+	int64_t from = bpg_columns_in(&out, &w[0]) * BPG_LANES, to = bpg_columns_in(&in, &w[1]) * BPG_LANES;
 	float *W = host(r, weights, sizeof *W);
 	void *A = host(r, strips * from, size_of(wide)), *C = host(r, strips * to, size_of(wide));
 	struct bpg_conv_sums sums;
 
-	a.hop = &hop;
 	fill(r, false, W, weights);
 	fill(r, wide, A, strips * from);
 	fill(r, wide, C, strips * to);
-	if (!bpg_conv_sums_init(&sums, &v, &a.from.window, &a.to.window, block))
+	if (!bpg_conv_sums_init(&sums, &v, &w[0], &w[1], hop.block))
 		abort();
-	void *dC = put(r, C, strips * to, size_of(wide));
-	struct bpg_cuda_product p = { .wide = wide, .shape = below(r, 4), .strips = strips, .columns = icg, .A = put(r, A, strips * from, size_of(wide)),
-		                      .W = put(r, W, weights, sizeof *W), .C = dC, .a_strip = from, .w_group = taps * ocg * BPG_GROUP, .c_strip = to,
-		                      .cells = sums.positions, .sets = groups, .a_set = ocg, .w_set = groups8 * taps * ocg * BPG_GROUP, .c_set = icg,
-		                      .c_cell = v.in_channels, .first = put(r, sums.first, sums.positions + 1, sizeof *sums.first),
-		                      .end = put(r, sums.end, sums.blocks, sizeof *sums.end), .run = put(r, sums.run, sums.runs, sizeof *sums.run) };
-	bpg_conv_sums_fini(&sums);
+	struct bpg_cuda_product p = by_lists(r, &sums, &v, false);
+	p.wide = wide, p.strips = strips, p.a_strip = from, p.c_strip = to;
+	p.A = put(r, A, strips * from, size_of(wide)), p.W = put(r, W, weights, sizeof *W), p.C = put(r, C, strips * to, size_of(wide));
 	bpg_task_gemm_conv(NULL, (void *[]){ W, A, C, NULL, NULL }, &a);
 	started(r, "product", b->product(&p));
-	compare(r, "convolution", wide, C, dC, strips * to);
+	compare(r, "convolution", wide, C, p.C, strips * to);
+	return end(r);
+}
+
+/* Points forward through a convolution. */
+static bool conv_forward(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *hash, char why[256])
+{
+	RUN(b, rng, hash, why);
+	int strips = 1 + below(r, 9);
+	struct bpg_window w[2];
+	struct bpg_conv v = draw_conv(r, w);
+	struct bpg_columns out = grid(r, v.out_channels, v.out_size[0], v.out_size[1]), in = grid(r, v.in_channels, v.in_size[0], v.in_size[1]);
+	struct bpg_hop hop = { .out = &out, .nin = 1, .in = (struct bpg_columns *[]){ &in }, .conv = v };
+	struct bpg_arg_forward a = { .hop = &hop, .from = { .strips = strips, .window = w[1] }, .to = { .strips = strips, .window = w[0] } };
+	int64_t ocg = v.out_channels / v.groups, weights = (ocg + BPG_GROUP - 1) / BPG_GROUP * v.kernel[0] * v.kernel[1] * v.in_channels * BPG_GROUP;
+	int64_t from = bpg_columns_in(&in, &w[1]) * BPG_LANES, to = bpg_columns_in(&out, &w[0]) * BPG_LANES;
+	float *W = host(r, weights, sizeof *W), *A = host(r, strips * from, sizeof *A), *C = host(r, strips * to, sizeof *C);
+	struct bpg_conv_sums sums;
+
+	fill(r, false, W, weights);
+	fill(r, false, A, strips * from);
+	fill(r, false, C, strips * to);
+	if (!bpg_conv_sums_forward(&sums, &v, &w[1], &w[0]))
+		abort();
+	struct bpg_cuda_product p = by_lists(r, &sums, &v, true);
+	p.strips = strips, p.a_strip = from, p.c_strip = to;
+	p.A = put(r, A, strips * from, sizeof *A), p.W = put(r, W, weights, sizeof *W), p.C = put(r, C, strips * to, sizeof *C);
+	bpg_task_forward_conv(NULL, (void *[]){ W, A, C }, &a);
+	started(r, "product", b->product(&p));
+	compare(r, "convolution of points", false, C, p.C, strips * to);
 	return end(r);
 }
 
@@ -780,6 +827,7 @@ static bool matrix_rows(const struct gpu_backend *b, struct bpg_rng *rng, uint64
 const struct gpu_case gpu_cases[] = {
 	{ "dense product", dense },
 	{ "convolution", conv },
+	{ "convolution of points", conv_forward },
 	{ "adjoint product", adjoint },
 	{ "relaxation", relax },
 	{ "opposite rows", opposite },

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "codelets/conv_sums.h"
 #include "rt/rt.h"
 #include <bpgraph/layer.h>
 
@@ -154,7 +155,7 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	void *A = noise(m * k, size), *C = noise(m * n, size);
 	float *W = noise(n * k, sizeof *W);
 	int64_t parts = (k + BPG_BLOCK - 1) / BPG_BLOCK;
-	void *space = bpg_cuda_alloc((size_t)(parts * m * n) * size);
+	void *space = parts * m * n < 1 << 28 ? bpg_cuda_alloc((size_t)(parts * m * n) * size) : NULL;
 	double flops = 2.0 * (double)m * (double)n * (double)k, best[4] = { 0 }, blas_rate = 0;
 	int times = flops > 1e11 ? 5 : 20;
 	char what[64];
@@ -181,6 +182,74 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	bpg_cuda_free(A), bpg_cuda_free(C), bpg_cuda_free(W), bpg_cuda_free(space);
 }
 
+static int own_adjoint(void *x) { return bpg_cuda_adjoint(x, NULL); }
+static int own_relax(void *x) { return bpg_cuda_relax(x, NULL); }
+static int own_sums(void *x) { return bpg_cuda_sums(x, NULL); }
+static int own_conv(void *x) { return bpg_cuda_product(x, NULL); }
+
+/* The rest of a walk through a layer of n neurons, for m rows. */
+static void rows_rate(int64_t m, int64_t n)
+{
+	int64_t strips = m / BPG_LANES;
+	float *tile = noise(m * n, sizeof *tile), *z = noise(m * n, sizeof *z), *W = noise(n * n, sizeof *W);
+	double *state = noise(BPG_STATES * m, sizeof *state), *planes = malloc((size_t)(BPG_PLANE_FIELDS * n) * sizeof *planes), s;
+	int32_t *element = malloc((size_t)n * sizeof *element);
+
+	if (!planes || !element)
+		give_up("memory of the host", 2);
+	for (int64_t i = 0; i < BPG_PLANE_FIELDS * n; i++)
+		planes[i] = i / n == BPG_LINE ? BPG_LINE_TWO : 0.5;
+	for (int64_t i = 0; i < n; i++)
+		element[i] = (int32_t)i;
+	double *d_planes = put(planes, (size_t)(BPG_PLANE_FIELDS * n) * sizeof *planes);
+	int32_t *d_element = put(element, (size_t)n * sizeof *element);
+	struct bpg_cuda_adjoint a = { .strips = strips, .columns = n, .n = n, .H = tile, .W = W, .Z = z, .h_strip = n * BPG_LANES, .w_group = n * BPG_GROUP,
+		                      .z_strip = n * BPG_LANES };
+	struct bpg_cuda_relax x = { .slack = true, .strips = strips, .columns = n, .at = { n, 0, 0 }, .tile = tile, .state = state, .planes = d_planes, .places = n };
+	struct bpg_cuda_sums b = { .kind = BPG_SUM_REGION, .norm = 2, .strips = strips, .columns = n, .tile = tile, .state = state, .element = d_element,
+		                   .bounds = d_planes, .n = n };
+	char what[64];
+
+	snprintf(what, sizeof what, "adjoint %lldx%lldx%lld", (long long)m, (long long)n, (long long)n);
+	s = bpg_cuda_time(own_adjoint, &a, 20);
+	line(what, s > 0, "%.2f TFLOP/s", s > 0 ? 2e-12 * (double)m * (double)n * (double)n / s : 0);
+	snprintf(what, sizeof what, "relaxation %lldx%lld", (long long)m, (long long)n);
+	s = bpg_cuda_time(own_relax, &x, 20);
+	line(what, s > 0, "%.1f us, %.0f GB/s of the tile", s * 1e6, s > 0 ? 8e-9 * (double)m * (double)n / s : 0);
+	snprintf(what, sizeof what, "region %lldx%lld", (long long)m, (long long)n);
+	s = bpg_cuda_time(own_sums, &b, 20);
+	line(what, s > 0, "%.1f us, %.0f GB/s of the tile", s * 1e6, s > 0 ? 4e-9 * (double)m * (double)n / s : 0);
+	bpg_cuda_free(tile), bpg_cuda_free(z), bpg_cuda_free(W), bpg_cuda_free(state), bpg_cuda_free(d_planes), bpg_cuda_free(d_element);
+	free(planes), free(element);
+}
+
+/* A convolution of 3 x 3 between maps of the same size and channels, for m rows over all of it. */
+static void conv_rate(int64_t m, int64_t channels, int32_t size)
+{
+	struct bpg_conv v = { .in_channels = channels, .out_channels = channels, .groups = 1, .in_size = { size, size }, .out_size = { size, size },
+		              .kernel = { 3, 3 }, .stride = { 1, 1 }, .pad = { 1, 1 }, .dilation = { 1, 1 } };
+	struct bpg_window w = { { 0, 0 }, { size, size } };
+	struct bpg_conv_sums sums;
+	int64_t n = channels * size * size, k = 9 * channels, products = 0;
+	char what[64];
+
+	if (!bpg_conv_sums_init(&sums, &v, &w, &w, 128))
+		give_up("memory of the host", 2);
+	for (int64_t i = 0; i < sums.runs; i++)
+		products += sums.run[i].n;
+	float *A = noise(m * n, sizeof *A), *C = noise(m * n, sizeof *C), *W = noise(k * channels, sizeof *W);
+	int *first = put(sums.first, (size_t)(sums.positions + 1) * sizeof *first), *end = put(sums.end, (size_t)sums.blocks * sizeof *end);
+	struct bpg_run *run = put(sums.run, (size_t)sums.runs * sizeof *run);
+	struct bpg_cuda_product p = { .strips = m / BPG_LANES, .columns = channels, .A = A, .W = W, .C = C, .a_strip = n * BPG_LANES, .w_group = k * BPG_GROUP,
+		                      .c_strip = n * BPG_LANES, .cells = sums.positions, .sets = 1, .c_cell = channels, .first = first, .end = end, .run = run };
+	double s = bpg_cuda_time(own_conv, &p, 10);
+
+	snprintf(what, sizeof what, "conv 3x3 %lldx(%lldx%dx%d)", (long long)m, (long long)channels, size, size);
+	line(what, s > 0, "%.2f TFLOP/s", s > 0 ? 2e-12 * (double)m * (double)channels * (double)products / s : 0);
+	bpg_conv_sums_fini(&sums);
+	bpg_cuda_free(A), bpg_cuda_free(C), bpg_cuda_free(W), bpg_cuda_free(first), bpg_cuda_free(end), bpg_cuda_free(run);
+}
+
 static void check_rates(void)
 {
 	const size_t bytes = 32 << 20;
@@ -199,6 +268,11 @@ static void check_rates(void)
 		rate(blas, 16, 4096, 4096, true);
 		rate(blas, 1024, 2048, 2048, true);
 	}
+	rows_rate(256, 1024);
+	rows_rate(1024, 4096);
+	conv_rate(128, 16, 32);
+	conv_rate(128, 64, 16);
+	conv_rate(128, 256, 8);
 	bpg_cuda_blas_close(blas);
 	bpg_cuda_free(space);
 }
