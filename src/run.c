@@ -380,7 +380,8 @@ void bpg_runtime_release(void)
 
 static enum bpg_status start(struct run *x)
 {
-	struct bpg_rt_options rt = { .owners = owners(x->o), .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
+	struct bpg_rt_options rt = { .owners = owners(x->o), .tight = strcmp(placement_name(x->o), "single") || x->o->memory > 0,
+		                     .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
 		                     .cancel = x->o->cancel };
 
 	if (held) {

@@ -131,7 +131,7 @@ static enum bpg_status count_bytes(struct joint *x, bool recompute, size_t *last
 static enum bpg_status set_waves(struct joint *x)
 {
 	struct bpg_model *m = x->m;
-	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
+	int want = bpg_wave_tiles(m);
 	size_t fixed = 0, last, tile, limit = m->options.memory;
 	bool recompute = false;
 

@@ -268,6 +268,7 @@ struct lowering {
 	bool *written;
 	int first;
 	struct bpg_slots *slots;
+	struct bpg_tensor **berth; /* of each tile; null: it may begin at any time */
 };
 
 /* The weights of a product, where they lie or as they were gathered. */
@@ -304,6 +305,37 @@ double bpg_relax_under(const struct bpg_model *m, const struct bpg_model_node *v
 	return v->hop.under + (in->charged ? in->hop.under : 0);
 }
 
+/* The tile begins, or ends: its berth as one more buffer of the task. */
+static int moor(const struct lowering *x, int tile, struct bpg_tensor **b, enum bpg_access *mode, int n)
+{
+	if (!x->berth || !x->berth[tile - x->first])
+		return n;
+	b[n] = x->berth[tile - x->first];
+	mode[n] = BPG_WRITE; /* nobody reads it: its tasks follow each other */
+	return n + 1;
+}
+
+/* Berths of the wave's tiles; with one owner of everything tiles of the next wave may begin early. */
+static enum bpg_status berths(struct lowering *x)
+{
+	struct bpg_model *m = x->m;
+	int last = x->first, *count = bpg_calloc((size_t)m->options.owners, sizeof *count);
+	enum bpg_status st = count ? BPG_OK : bpg_nomem(x->ctx, "a wave");
+
+	for (int64_t i = 0; i < x->w->steps; i++)
+		last = BPG_MAX(last, x->w->step[i].tile);
+	x->berth = bpg_calloc((size_t)(last - x->first) + 1, sizeof *x->berth);
+	if (!x->berth)
+		st = bpg_nomem(x->ctx, "a wave");
+	for (int t = x->first; !st && t <= last; t++) {
+		int owner = x->s->tile[t].owner;
+		if (bpg_mine(m, owner) && !(x->berth[t - x->first] = bpg_berth(m, x->slots, owner, count[owner]++)))
+			st = bpg_nomem(x->ctx, "a wave");
+	}
+	free(count);
+	return st;
+}
+
 static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p, const struct bpg_tile *t)
 {
 	struct bpg_model *m = x->m;
@@ -323,21 +355,22 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 				at = m->net->out_first[o];
 		struct bpg_arg_question a = { .hop = &v->hop, .first_output = at, .row = t->row, .count = t->count, .sides = t->sides, .minus = t->minus,
 			                      .tile = view(x, p->to), .first = first, .slack = m->options.slack };
-		struct bpg_tensor *b[] = { v->bounds_t, x->buffer[p->to], state };
-		enum bpg_access mode[] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
-		return bpg_model_submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, 3, b, mode, p->priority, p->node, p->tile, 0);
+		struct bpg_tensor *b[4] = { v->bounds_t, x->buffer[p->to], state };
+		enum bpg_access mode[4] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
+		return bpg_model_submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, moor(x, p->tile, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
 	}
 	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
 		                   .pair = x->s->relaxed_start && pairs(m, x->s, t, v->src[0]), .under = x->s->relaxed_start ? bpg_relax_under(m, v) : 0 };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
-	struct bpg_tensor *b[4] = { own->bounds_t };
-	enum bpg_access mode[4] = { BPG_READ };
+	struct bpg_tensor *b[5] = { own->bounds_t };
+	enum bpg_access mode[5] = { BPG_READ };
 	int n = 1;
 	if (a.relax)
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 	mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
 	mode[n] = BPG_WRITE, b[n++] = state;
+	n = moor(x, p->tile, b, mode, n);
 	return bpg_model_submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
 }
 
@@ -623,10 +656,11 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 			                    .radius = m->region->radius, .slack = slack, .terms = x->s->concretized };
 		a.best = p->k > 0;
 		a.inputs = t->keep ? m->net->in_count : 0;
-		struct bpg_tensor *b[] = { state, t->result_t, t->keep_t };
-		enum bpg_access mode[] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
-		return bpg_model_submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, t->keep ? 3 : 2, b, mode, p->priority, -1,
-		              p->tile, 0);
+		struct bpg_tensor *b[4] = { state, t->result_t, t->keep_t };
+		enum bpg_access mode[4] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
+		int n = moor(x, p->tile, b, mode, t->keep ? 3 : 2);
+		return bpg_model_submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, n, b, mode, p->priority, -1,
+		                        p->tile, 0);
 	}
 	case BPG_STEP_ALPHA_START:
 	case BPG_STEP_ALPHA_RELAX:
@@ -683,6 +717,8 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 	for (int64_t b = 0; !st && b < w->buffers; b++) /* what is there from the wave before */
 		if (w->buffer[b].home)
 			x.buffer[b] = *w->buffer[b].home;
+	if (!st && !s->batch && m->placement != BPG_PLACEMENT_SINGLE)
+		st = berths(&x);
 	for (int64_t i = 0; !st && i < w->steps && !bpg_rt_stopped(m->rt); i++)
 		st = lower_step(&x, &w->step[i]);
 	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
@@ -696,6 +732,7 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 	free(x.state);
 	free(x.weights);
 	free(x.written);
+	free(x.berth);
 	bpg_slots_fini(&own);
 	return st;
 }

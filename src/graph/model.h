@@ -67,8 +67,16 @@ struct bpg_bound_options {
 	void *progress_arg;
 };
 
-/* Copies of panels, see panels.h. */
+/* Where an owner's tiles are while they are in flight: a tile begins when the one that had its berth in the wave before has ended,
+ * so that waves follow each other without a wait and without more tiles than a wave has. */
+struct bpg_berths {
+	struct bpg_tensor **tensor;
+	int64_t count, room;
+};
+
+/* Copies of panels, see panels.h; and berths. */
 struct bpg_slots {
+	struct bpg_berths *berths; /* [owners] */
 	struct bpg_tensor **tensor; /* [owners][2] */
 	size_t *bytes;            /* [owners] of a slot */
 	int owners;

@@ -251,13 +251,32 @@ enum bpg_status bpg_slots_init(struct bpg_ctx *ctx, const struct bpg_model *m, c
 	slots->owners = m->options.owners;
 	slots->bytes = bytes;
 	slots->tensor = bpg_calloc(2 * (size_t)slots->owners, sizeof *slots->tensor);
-	return slots->tensor ? BPG_OK : bpg_nomem(ctx, "copies of panels");
+	slots->berths = bpg_calloc((size_t)slots->owners, sizeof *slots->berths);
+	return slots->tensor && slots->berths ? BPG_OK : bpg_nomem(ctx, "copies of panels");
+}
+
+struct bpg_tensor *bpg_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i)
+{
+	struct bpg_berths *b = &slots->berths[owner];
+
+	if (!bpg_grow(&b->tensor, &b->room, i + 1, sizeof *b->tensor))
+		return NULL;
+	for (; b->count <= i; b->count++)
+		if (!(b->tensor[b->count] = bpg_tensor_new(m->rt, 0, NULL, owner)))
+			return NULL;
+	return b->tensor[i];
 }
 
 void bpg_slots_fini(struct bpg_slots *slots)
 {
 	for (int i = 0; slots->tensor && i < 2 * slots->owners; i++)
 		bpg_tensor_release(slots->tensor[i]);
+	for (int o = 0; slots->berths && o < slots->owners; o++) {
+		for (int64_t i = 0; i < slots->berths[o].count; i++)
+			bpg_tensor_release(slots->berths[o].tensor[i]);
+		free(slots->berths[o].tensor);
+	}
+	free(slots->berths);
 	free(slots->tensor);
 	free(slots->bytes);
 	*slots = (struct bpg_slots){ 0 };

@@ -954,11 +954,19 @@ enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, c
 	return st;
 }
 
+/* A wave's tiles in flight keep workers busy while others wait for panels. Ranks save memory: they have fewer. */
+int bpg_wave_tiles(const struct bpg_model *m)
+{
+	bool dealt = m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP;
+	int each = dealt && m->placement == BPG_PLACEMENT_ROWS ? 2 : 4;
+	int tiles = m->options.wave > 0 ? (int)m->options.wave : each * BPG_MAX(bpg_rt_workers(m->rt), 1);
+
+	return dealt ? tiles * m->options.ranks : tiles;
+}
+
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int *tiles)
 {
-	int want = m->options.wave > 0 ? (int)m->options.wave : 4 * BPG_MAX(bpg_rt_workers(m->rt), 1);
-	if (m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP)
-		want *= m->options.ranks;
+	int want = bpg_wave_tiles(m);
 	size_t fixed = 0, tile = 0, slots = 0, limit = m->options.memory, *slot;
 
 	*tiles = want;

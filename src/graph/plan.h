@@ -150,6 +150,8 @@ void bpg_wave_fini(struct bpg_wave *wave);
 enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *stage, size_t *bytes);
 /* Who has tile number `tile` of a stage. */
 int bpg_tile_owner(const struct bpg_model *m, int tile);
+/* Tiles of a wave without a limit. */
+int bpg_wave_tiles(const struct bpg_model *m);
 /* Tiles in flight that the memory limit allows (at least 1). Where not even one fits, coefficients are recomputed in place of kept;
  * and if that does not help either, the model goes on as a plan, so that its least_bytes are known at the end. */
 enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, int *tiles);

@@ -16,7 +16,8 @@ struct block {
 
 struct bpg_pool {
 	pthread_mutex_t lock;
-	size_t keep, kept;
+	size_t keep, kept, used, most;
+	bool tight;
 	struct block *first[CLASSES];
 };
 
@@ -34,13 +35,19 @@ static int class_of(size_t bytes, size_t *size)
 	return (e - 6) * 8 + (int)((rounded >> (e - 3)) & 7);
 }
 
-struct bpg_pool *bpg_pool_new(size_t keep)
+static size_t size_of_class(int c)
+{
+	return (size_t)(8 + c % 8) << (c / 8 + 6 - 3);
+}
+
+struct bpg_pool *bpg_pool_new(size_t keep, bool tight)
 {
 	struct bpg_pool *pool = calloc(1, sizeof *pool);
 
 	if (pool) {
 		pthread_mutex_init(&pool->lock, NULL);
 		pool->keep = keep;
+		pool->tight = tight;
 	}
 	return pool;
 }
@@ -71,14 +78,23 @@ void bpg_pool_free(struct bpg_pool *pool)
 	for (int c = 0; c < CLASSES; c++)
 		while (pool->first[c]) {
 			struct block *b = pool->first[c];
-			size_t size = (size_t)8 + (size_t)(c % 8);
-
-			size <<= c / 8 + 6 - 3;
 			pool->first[c] = b->next;
-			give_back(b, size);
+			give_back(b, size_of_class(c));
 		}
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
+}
+
+/* Gives free blocks back until as many bytes are in use or kept as were in use at most. */
+static void trim(struct bpg_pool *pool)
+{
+	for (int c = CLASSES - 1; c >= 0; c--)
+		while (pool->first[c] && pool->used + pool->kept > pool->most) {
+			struct block *b = pool->first[c];
+			pool->first[c] = b->next;
+			pool->kept -= size_of_class(c);
+			give_back(b, size_of_class(c));
+		}
 }
 
 void *bpg_pool_get(struct bpg_pool *pool, size_t bytes)
@@ -93,6 +109,10 @@ void *bpg_pool_get(struct bpg_pool *pool, size_t bytes)
 		pool->first[c] = b->next;
 		pool->kept -= size;
 	}
+	pool->used += size;
+	pool->most = pool->used > pool->most ? pool->used : pool->most;
+	if (!b && pool->tight)
+		trim(pool);
 	pthread_mutex_unlock(&pool->lock);
 	return b ? b : fresh(size);
 }
@@ -104,6 +124,7 @@ void bpg_pool_put(struct bpg_pool *pool, void *p, size_t bytes)
 	int keep = 0;
 
 	pthread_mutex_lock(&pool->lock);
+	pool->used -= size;
 	if (pool->kept + size <= pool->keep) {
 		struct block *b = p;
 		b->next = pool->first[c];

@@ -2,12 +2,14 @@
 #ifndef BPG_POOL_H
 #define BPG_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct bpg_pool;
 
-/* `keep`: bytes of free blocks that are kept at most. */
-struct bpg_pool *bpg_pool_new(size_t keep);
+/* `keep`: bytes of free blocks that are kept at most. tight: and no more than were in use at once together with those in use: free
+ * blocks of other sizes are given back before a new one is taken. */
+struct bpg_pool *bpg_pool_new(size_t keep, bool tight);
 void bpg_pool_free(struct bpg_pool *pool);
 /* 64-byte aligned; content undefined. Null when memory is short. */
 void *bpg_pool_get(struct bpg_pool *pool, size_t bytes);

@@ -188,7 +188,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	conf.sched_policy_name = rt->scheduler = sched;
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
-	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20);
+	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20, options->tight);
 	rt->owners = BPG_MAX(options->owners, 1);
 	rt->bytes = bpg_calloc((size_t)rt->owners, sizeof *rt->bytes);
 	rt->peak = bpg_calloc((size_t)rt->owners, sizeof *rt->peak);

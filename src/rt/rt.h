@@ -16,6 +16,7 @@ struct bpg_rt_options {
 	int workers;              /* CPU workers; 0: as StarPU decides (STARPU_NCPU, cores) */
 	const char *scheduler;    /* null: STARPU_SCHED, else lws */
 	double deadline;          /* bpg_now() at which the run is cancelled; 0: none */
+	bool tight;               /* memory that is free is kept for reuse only as far as it was in use at once */
 	size_t pool_bytes;        /* freed tile memory that is kept for reuse; 0: 64 MiB */
 	int owners;               /* data owners in this process (--shards), at least 1 */
 	bool trace;               /* keep a record of every task */
