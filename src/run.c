@@ -42,9 +42,15 @@ static bool optimised(const struct bpg_options *o)
 	return o->method == BPG_METHOD_ALPHA || o->method == BPG_METHOD_BETA;
 }
 
+/* Processes that are here, or planned for. */
+static int ranks(const struct bpg_options *o)
+{
+	return BPG_MAX(bpg_comm_ranks(), (int)o->ranks);
+}
+
 static int owners(const struct bpg_options *o)
 {
-	return bpg_comm_ranks() > 1 ? bpg_comm_ranks() : (int)o->shards;
+	return ranks(o) > 1 ? ranks(o) : (int)o->shards;
 }
 
 /* One owner and several do not go together. */
@@ -52,12 +58,12 @@ static enum bpg_status check_placement(const struct run *x)
 {
 	if (x->o->placement == BPG_PLACEMENT_SINGLE && owners(x->o) > 1)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; choose rows or fsdp, or one rank and no --shards", owners(x->o));
-	if (bpg_comm_ranks() > 1 && x->o->shards > 1)
-		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", bpg_comm_ranks());
+	if (ranks(x->o) > 1 && x->o->shards > 1)
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
 	if (bpg_comm_ranks() > 1 && x->o->objective == BPG_OBJECTIVE_JOINT && optimised(x->o) && x->o->placement != BPG_PLACEMENT_FSDP)
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--objective joint sums over the rows of all ranks, which is not built yet; choose --placement fsdp or --objective local");
-	if (bpg_comm_ranks() > 1 && x->q->spec)
-		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "%s: a property is decided by one process in this version; ask for bounds, or start one rank", x->q->spec->path);
+	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search, and so its checkpoint, is one process's in this version; leave --checkpoint and --resume out, or start one rank");
 	return BPG_OK;
 }
 
@@ -91,7 +97,7 @@ static void set_bound_options(struct run *x)
 		.wave = o->wave,
 		.placement = (enum bpg_placement)o->placement,
 		.owners = owners(o),
-		.ranks = bpg_comm_ranks(),
+		.ranks = ranks(o),
 		.rank = bpg_comm_rank(),
 		.memory = (size_t)o->memory,
 		.progress = bpg_progress_step,
@@ -294,6 +300,7 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 	st = bpg_bounds(x->ctx, m, row, count, lo, up);
 	if (!st)
 		st = bpg_result_fill(x->ctx, x->r, m, false);
+	bool dealt = m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP; /* rows are */
 	int64_t *traffic = bpg_arena_alloc(x->r->arena, (size_t)m->options.owners, sizeof *traffic);
 	if (!st && !traffic)
 		st = bpg_nomem(x->ctx, "the plan");
@@ -302,10 +309,22 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .alpha_bytes = x->r->alpha_bytes,
 			                 .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = traffic, .tasks = m->planned,
 			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
-			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt)) };
+			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt) * (dealt ? m->options.ranks : 1)) };
 	}
 	bpg_model_free(m);
 	return st;
+}
+
+/* What rank 0 has, at all. */
+static void share_first(void *data, size_t bytes)
+{
+	char *all = malloc((size_t)bpg_comm_ranks() * bytes + 1);
+
+	if (!all)
+		abort(); /* the others wait for this rank, and cannot be told */
+	bpg_comm_share(data, all, bytes);
+	memcpy(data, all, bytes);
+	free(all);
 }
 
 static enum bpg_status decide(struct run *x)
@@ -319,7 +338,15 @@ static enum bpg_status decide(struct run *x)
 
 	if (d.checkpoint || d.resume)
 		BPG_TRY(bpg_fingerprint(x->ctx, x->net, d.spec, x->o, &d.fingerprint));
-	return bpg_decide(&d);
+	if (bpg_comm_ranks() > 1) {
+		d.share = share_first;
+		d.follows = bpg_comm_rank() > 0;
+		d.search = false;
+	}
+	enum bpg_status st = bpg_decide(&d);
+	if (!st && d.share && x->r->verdict == BPG_VERDICT_UNKNOWN && !x->r->note)
+		x->r->note = "several ranks decide by bounds alone, which leave the question open; a search is one process's in this version";
+	return st;
 }
 
 static const char *node_name(const void *arg, int node)
@@ -411,7 +438,8 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	x.r->network = bpg_arena_str(arena, net->path);
 	/* A run may end before there is a plan. */
 	x.r->predicted_bytes = bpg_arena_alloc(arena, (size_t)x.r->owners + 1, sizeof *x.r->predicted_bytes);
-	if (!x.r->predicted_bytes)
+	x.r->gathered_bytes = bpg_arena_alloc(arena, (size_t)x.r->owners + 1, sizeof *x.r->gathered_bytes);
+	if (!x.r->predicted_bytes || !x.r->gathered_bytes)
 		BPG_TRY_TO(bpg_nomem(ctx, "the result"), out);
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
 	if (!q->spec && (x.o->checkpoint || x.o->resume))

@@ -92,15 +92,43 @@ struct saved {
  * step time decides nothing. */
 static const double attack_share = 0.1, attack_seconds = 3;
 
+/* All go on with what the first has found. */
+static enum bpg_status share_attack(struct bpg_decide *x, enum bpg_status st, struct bpg_witness *w, bool *cut)
+{
+	struct {
+		int st;
+		bool found, unsure, cut;
+	} told = { st, w->found, w->unsure, *cut };
+
+	x->share(&told, sizeof told);
+	*w = (struct bpg_witness){ told.found, told.unsure, w->x, w->y };
+	*cut = told.cut;
+	if (told.st)
+		return x->follows ? bpg_fail(x->ctx, (enum bpg_status)told.st, "stopped") : st;
+	if (!w->found)
+		return BPG_OK;
+	if (x->follows) {
+		w->x = bpg_arena_alloc(x->result->arena, (size_t)x->net->in_count + 1, sizeof *w->x);
+		w->y = bpg_arena_alloc(x->result->arena, (size_t)x->net->out_count + 1, sizeof *w->y);
+		if (!w->x || !w->y)
+			return bpg_nomem(x->ctx, "the witness");
+	}
+	x->share(w->x, (size_t)x->net->in_count * sizeof *w->x);
+	x->share(w->y, (size_t)x->net->out_count * sizeof *w->y);
+	return BPG_OK;
+}
+
 static enum bpg_status attack(struct bpg_decide *x, const int32_t *disjunct, int64_t disjuncts, uint64_t seed, struct saved *s)
 {
 	struct bpg_attack_plan plan = { .net = x->net, .spec = x->spec, .rt = x->rt, .seed = seed, .disjunct = disjunct, .disjuncts = disjuncts };
-	struct bpg_witness w;
+	struct bpg_witness w = { .found = false };
 	double now = bpg_now();
 
 	if (!x->synchronous)
 		plan.until = now + (x->deadline > 0 ? BPG_MAX(attack_share * (x->deadline - now), 0) : attack_seconds);
-	enum bpg_status st = bpg_attack(x->ctx, &plan, x->result->arena, &w, &s->cut);
+	enum bpg_status st = x->follows ? BPG_OK : bpg_attack(x->ctx, &plan, x->result->arena, &w, &s->cut);
+	if (x->share)
+		st = share_attack(x, st, &w, &s->cut);
 	x->result->seconds.search += bpg_now() - now;
 	s->at.unsure |= w.unsure;
 	if (!st && w.found)

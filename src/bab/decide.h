@@ -27,6 +27,9 @@ struct bpg_decide {
 	double checkpoint_every;
 	uint64_t fingerprint;
 	const volatile int *interrupt; /* not zero: the run ends by an interrupt; null: never */
+	/* Several processes decide together, in step: the first tries points, and `share` gives all of them what it has. null: one process. */
+	void (*share)(void *data, size_t bytes);
+	bool follows;             /* this is not the first */
 	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */

@@ -23,6 +23,7 @@
 #define REAL_ABS fabs
 #define NAME(x) x##_f64
 #include "codelets/alpha_rows.inc"
+#include "net/const.h"
 #undef REAL
 #undef REAL_ABS
 #undef NAME
@@ -501,7 +502,8 @@ void bpg_task_pack_conv_forward(struct bpg_rt *rt, void *const *buffer, const vo
 {
 	const struct bpg_arg_pack *a = arg;
 	const struct bpg_conv *v = &a->hop->conv;
-	const float *w = bpg_const_pin_f32(v->weight);
+	float *copy;
+	const float *w = bpg_const_lend_f32(v->weight, &copy);
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
 	float *to = buffer[0];
 
@@ -517,6 +519,7 @@ void bpg_task_pack_conv_forward(struct bpg_rt *rt, void *const *buffer, const vo
 						*to = b + j >= ocg ? 0
 						      : w[(g * ocg + b + j) * v->w_stride[0] + ic * v->w_stride[1] + t / v->kernel[1] * v->w_stride[2]
 						          + t % v->kernel[1] * v->w_stride[3]];
+	free(copy);
 }
 
 void bpg_task_forward_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)

@@ -164,7 +164,8 @@ static bool dense_sums(const struct bpg_hop *h, const double *c, const double *r
 static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r, int64_t first, int64_t n, struct share *s)
 {
 	const struct bpg_conv *v = &h->conv;
-	const float *w = bpg_const_pin_f32(v->weight);
+	float *copy;
+	const float *w = bpg_const_lend_f32(v->weight, &copy);
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups;
 	const struct bpg_columns *k = h->out;
 	int64_t W = v->out_size[1];
@@ -173,6 +174,7 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 
 	if (!w || !acc) {
 		free(acc);
+		free(copy);
 		return false;
 	}
 	/* The elements asked for are a range of flat numbers; rows that lie in it in part are computed whole. */
@@ -217,6 +219,7 @@ static bool conv_sums(const struct bpg_hop *h, const double *c, const double *r,
 			}
 		}
 	(void)k;
+	free(copy);
 	free(acc);
 	return true;
 }

@@ -5,12 +5,14 @@
 
 #include "codelets/conv_sums.h"
 #include "codelets/tasks.h"
+#include "net/const.h"
 
 void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_pack *a = arg;
 	const struct bpg_conv *v = &a->hop->conv;
-	const float *w = bpg_const_pin_f32(v->weight);
+	float *copy;
+	const float *w = bpg_const_lend_f32(v->weight, &copy);
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, groups8 = (icg + BPG_GROUP - 1) / BPG_GROUP;
 	int64_t taps = v->kernel[0] * v->kernel[1];
 	float *to = buffer[0];
@@ -28,6 +30,7 @@ void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 						*to = ic >= icg ? 0
 						      : w[(g * ocg + oc) * v->w_stride[0] + ic * v->w_stride[1] + t / v->kernel[1] * v->w_stride[2] + t % v->kernel[1] * v->w_stride[3]];
 					}
+	free(copy);
 }
 
 /* One input position, strips s .. s+strips-1 of the tile. A, C: these strips at column 0 / at the position. */

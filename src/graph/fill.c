@@ -48,8 +48,9 @@ enum bpg_status bpg_result_fill(struct bpg_ctx *ctx, struct bpg_result *r, const
 {
 	uint64_t h = r->bounds_hash ? r->bounds_hash : BPG_HASH_START;
 	int64_t *bytes = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *bytes);
+	int64_t *gathered = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *gathered);
 
-	if (!bytes)
+	if (!bytes || !gathered)
 		return bpg_nomem(ctx, "the result");
 	for (int i = 0; i < m->nodes; i++) {
 		const struct bpg_model_node *v = &m->node[i];
@@ -67,5 +68,8 @@ enum bpg_status bpg_result_fill(struct bpg_ctx *ctx, struct bpg_result *r, const
 	for (int o = 0; o < r->owners; o++)
 		bytes[o] = BPG_MAX((int64_t)m->most_bytes[o], r->predicted_bytes ? r->predicted_bytes[o] : 0);
 	r->predicted_bytes = bytes;
+	for (int o = 0; o < r->owners; o++)
+		gathered[o] = m->traffic[o] + (r->gathered_bytes ? r->gathered_bytes[o] : 0);
+	r->gathered_bytes = gathered;
 	return fill_layers(ctx, r, m, layer_bounds);
 }

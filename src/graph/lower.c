@@ -8,6 +8,7 @@
 #include "graph/domains_internal.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
+#include "rt/comm.h"
 
 /* Work of a block of an interval task: multiplications. */
 static const int64_t interval_block = (int64_t)1 << 18;
@@ -89,6 +90,7 @@ struct filling {
 	double work;
 	struct bpg_tensor **t;    /* [reads + 1] what is read, then what is filled */
 	int reads, node;
+	bool dealt;               /* its blocks, to the ranks: each reads the weights of its own */
 };
 
 static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const struct filling *f)
@@ -119,7 +121,11 @@ static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const stru
 			break;
 		}
 		join_mode[parts++] = BPG_READ;
-		st = bpg_model_submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, parts - 1, 0);
+		int rank = f->dealt ? (parts - 1) % m->options.ranks : m->options.rank;
+		if (rank == m->options.rank)
+			st = bpg_model_submit(m, f->kind, f->run, f->arg, f->arg_bytes, f->reads + 1, f->t, mode, m->nodes, f->node, parts - 1, 0);
+		for (int r = 0; f->dealt && !st && r < m->options.ranks; r++)
+			st = bpg_rt_transfer(m->rt, part[parts - 1], (size_t)(f->fields * *f->n) * sizeof(double), rank, r, f->node);
 	}
 	if (!st) {
 		struct bpg_arg_join j = { n, block, f->fields };
@@ -145,6 +151,7 @@ enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, str
 	f.t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *f.t);
 	if (!f.t)
 		return bpg_nomem(ctx, "a task");
+	f.dealt = bpg_comm_ranks() > 1 && (v->hop.kind == BPG_HOP_DENSE || v->hop.kind == BPG_HOP_CONV);
 	for (int k = 0; k < v->hop.nin; k++) {
 		const struct bpg_model_node *x = &m->node[v->src[k]];
 		f.t[k] = x->bounds_t;

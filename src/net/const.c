@@ -15,6 +15,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "weights are little endian and are used as they lie in the file");
 
 #define BLOCK 4096                /* elements converted at a time */
+#define LARGE ((int64_t)1 << 18)  /* elements: such a constant stays in its file */
 
 static size_t size_of(enum bpg_dtype type)
 {
@@ -249,6 +250,17 @@ const float *bpg_const_pin_f32(struct bpg_const *c)
 	}
 	pthread_mutex_unlock(&pin_lock);
 	return p;
+}
+
+const float *bpg_const_lend_f32(struct bpg_const *c, float **copy)
+{
+	*copy = NULL;
+	if (c->mem || c->n < LARGE || __atomic_load_n(&c->pin_f32, __ATOMIC_ACQUIRE))
+		return bpg_const_pin_f32(c);
+	*copy = malloc((size_t)c->n * sizeof **copy);
+	if (*copy)
+		bpg_const_read_f32(c, 0, c->n, *copy);
+	return *copy;
 }
 
 const double *bpg_const_pin(struct bpg_const *c)

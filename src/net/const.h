@@ -30,6 +30,10 @@ bool bpg_const_set_error(struct bpg_const *c, const double *err);
 /* F32 data that stays in an open file. */
 struct bpg_const *bpg_const_in_file(struct bpg_arena *arena, int64_t n, int fd, int64_t offset);
 
+/* All of a constant as floats for a while: a large one that lies in its file is read into *copy, which the caller frees; others
+ * are pinned. Null when memory is short. */
+const float *bpg_const_lend_f32(struct bpg_const *c, float **copy);
+
 /* Reads a block of a matrix with row stride `stride`: rows row0 .. row0+rows-1, columns col0 .. col0+cols-1 into `to`
  * (rows x cols, dense). No caching: memory stays that of the caller. */
 void bpg_const_block_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols, float *to);

@@ -6,6 +6,23 @@
 #include "report/json.h"
 #include "report/output.h"
 
+/* Each of a few owners; of many the range. */
+static void print_owners(FILE *to, const struct bpg_plan *p)
+{
+	int64_t least = p->predicted_bytes[0], most = least;
+	double sum = 0;
+
+	for (int o = 0; o < p->owners; o++) {
+		if (p->owners <= 16)
+			fprintf(to, "owner %-4d %.1f MB\n", o, 1e-6 * (double)p->predicted_bytes[o]);
+		least = BPG_MIN(least, p->predicted_bytes[o]);
+		most = BPG_MAX(most, p->predicted_bytes[o]);
+		sum += (double)p->predicted_bytes[o];
+	}
+	if (p->owners > 16)
+		fprintf(to, "owners     %d: %.1f to %.1f MB, %.1f on average\n", p->owners, 1e-6 * (double)least, 1e-6 * (double)most, 1e-6 * sum / p->owners);
+}
+
 enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 {
 	int64_t traffic = 0;
@@ -21,8 +38,7 @@ enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 	fprintf(to, "traffic    %.1f MB of weights gathered\n", 1e-6 * (double)traffic);
 	if (p->kept_stages + p->recomputed_stages)
 		fprintf(to, "alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes, p->kept_stages, p->recomputed_stages);
-	for (int o = 0; o < p->owners; o++)
-		fprintf(to, "owner %-4d %.1f MB\n", o, 1e-6 * (double)p->predicted_bytes[o]);
+	print_owners(to, p);
 	fprintf(to, "plan       %016" PRIx64 "\n", p->plan_hash);
 	return bpg_output_close(ctx, "-", to, true);
 }

@@ -52,6 +52,7 @@ struct bpg_result {
 	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
 	int ranks;
 	const int64_t *peak_rss_bytes; /* [ranks] */
+	const int64_t *gathered_bytes; /* [owners] of weights, as planned */
 	const int64_t *received_bytes; /* [ranks] from other ranks; null where there is one */
 	int stats;
 	const struct bpg_stat *stat;

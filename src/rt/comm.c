@@ -77,7 +77,7 @@ struct stop {
 
 struct transfer {
 	struct bpg_rt *rt;
-	struct bpg_tensor *tensor;
+	starpu_data_handle_t handle; /* the tensor may be released meanwhile */
 	void *at;
 	size_t bytes;
 	int peer, tag, node;
@@ -125,7 +125,7 @@ static void finish(struct transfer *t, bool good)
 
 	if (good)
 		bpg_rt_moved(rt, &(struct bpg_move){ t->send, t->node, t->peer, t->bytes, t->start, bpg_now() });
-	starpu_data_release_on_node(t->tensor->handle, STARPU_MAIN_RAM);
+	starpu_data_release_on_node(t->handle, STARPU_MAIN_RAM);
 	free(t);
 	pthread_mutex_lock(&rt->lock);
 	if (!--rt->moving)
@@ -443,7 +443,7 @@ static void ready(void *arg)
 {
 	struct transfer *t = arg;
 
-	t->at = (void *)((struct bpg_block *)starpu_data_get_interface_on_node(t->tensor->handle, STARPU_MAIN_RAM))->ptr;
+	t->at = (void *)((struct bpg_block *)starpu_data_get_interface_on_node(t->handle, STARPU_MAIN_RAM))->ptr;
 	pthread_mutex_lock(&comm.lock);
 	*comm.last = t;
 	comm.last = &t->next;
@@ -462,7 +462,7 @@ enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, si
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a transfer");
 		return BPG_ENOMEM;
 	}
-	*t = (struct transfer){ .rt = rt, .tensor = tensor, .bytes = bytes, .peer = from == comm.rank ? to : from, .tag = tag, .node = node, .send = from == comm.rank };
+	*t = (struct transfer){ .rt = rt, .handle = tensor->handle, .bytes = bytes, .peer = from == comm.rank ? to : from, .tag = tag, .node = node, .send = from == comm.rank };
 	pthread_mutex_lock(&rt->lock);
 	rt->moving++;
 	pthread_mutex_unlock(&rt->lock);

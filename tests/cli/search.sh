@@ -28,6 +28,12 @@ for n in 1 2; do
 done
 [ "${domains% *}" = " ${domains##* }" ] || complain "synchronous searches differ:$domains domains"
 
+# And for any owners of weights and rows.
+for more in '--shards 3' '--placement fsdp --shards 2' '--placement offload'; do
+	verdict 0 robust.vnnlib --branching babsr --force-synchronous $more
+	[ "$(field "$tmp/json" domains)" = "${domains##* }" ] || complain "$more: $(field "$tmp/json" domains) domains,$domains without"
+done
+
 # A run that is killed leaves a checkpoint, from which the same question goes on, and no other.
 saved=$tmp/saved
 "$bpgraph" run mlp_2x24.onnx robust.vnnlib --branching babsr --force-synchronous --batch 1 --checkpoint "$saved" --checkpoint-every 0.01 >/dev/null 2>&1 &
