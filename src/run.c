@@ -60,8 +60,6 @@ static enum bpg_status check_placement(const struct run *x)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; choose rows or fsdp, or one rank and no --shards", owners(x->o));
 	if (ranks(x->o) > 1 && x->o->shards > 1)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
-	if (bpg_comm_ranks() > 1 && x->o->objective == BPG_OBJECTIVE_JOINT && optimised(x->o) && x->o->placement != BPG_PLACEMENT_FSDP)
-		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--objective joint sums over the rows of all ranks, which is not built yet; choose --placement fsdp or --objective local");
 	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search, and so its checkpoint, is one process's in this version; leave --checkpoint and --resume out, or start one rank");
 	return BPG_OK;

@@ -83,6 +83,7 @@ static enum bpg_status add_stage(struct joint *x, struct bpg_model_node *v)
 	p->v = v;
 	p->s.joint = true;
 	set_known(v, &p->s);
+	v->by_bounds_rank = -1;
 	v->by_bounds = bpg_arena_alloc(m->arena, 4 * n, sizeof *v->by_bounds);
 	if (v->by_bounds && !m->dry)
 		v->by_bounds_t = bpg_tensor_new(m->rt, 4 * (size_t)v->columns.n * sizeof *v->by_bounds, v->by_bounds, 0);
@@ -239,7 +240,7 @@ static enum bpg_status iterate(struct joint *x, int pass, bpg_look_fn *look, voi
 		BPG_TRY(walk_node(x, &m->node[v], p && p->s.tiles ? p : NULL, pass));
 	}
 	for (int i = 0; !m->dry && i < x->parts - 1; i++)
-		memset(x->part[i].v->by_bounds, 0, 4 * (size_t)x->part[i].v->columns.n * sizeof(double));
+		memset(x->part[i].v->by_bounds, 0, 4 * (size_t)x->part[i].v->columns.n * sizeof(double)), x->part[i].v->by_bounds_rank = -1;
 	BPG_TRY(bpg_lower_panels(x->ctx, m, &asked->s));
 	BPG_TRY(run_part(x, asked, BPG_PHASE_WHOLE, pass));
 	if (!m->dry)

@@ -596,6 +596,32 @@ static int region_norm(const struct bpg_model *m, const struct bpg_model_node *v
 	return v->hop.kind != BPG_HOP_INPUT || !m->region->ball ? 0 : m->region->norm == BPG_NORM_2 ? 2 : 1;
 }
 
+/* Derivatives by the bounds of v, summed over tiles in their order, go from rank to rank with the tiles; `to` -1: to all, who read them. */
+static enum bpg_status pass_on(struct bpg_model *m, struct bpg_model_node *v, int to)
+{
+	size_t bytes = 4 * (size_t)v->columns.n * sizeof *v->by_bounds;
+	int from = v->by_bounds_rank;
+
+	for (int r = to < 0 ? 0 : to; from >= 0 && from != to && r < (to < 0 ? m->options.ranks : to + 1); r++)
+		BPG_TRY(bpg_rt_transfer(m->rt, v->by_bounds_t, bytes, from, r, v->id));
+	v->by_bounds_rank = to;
+	return BPG_OK;
+}
+
+static enum bpg_status sum_over_ranks(struct lowering *x, const struct bpg_step *p, int owner)
+{
+	struct bpg_model *m = x->m;
+	struct bpg_model_node *v = &m->node[p->node];
+
+	if (!x->s->joint || m->options.ranks < 2 || m->placement == BPG_PLACEMENT_FSDP)
+		return BPG_OK;
+	if (p->kind == BPG_STEP_ROW_WEIGHTS)
+		return pass_on(m, v, -1);
+	if (p->kind != BPG_STEP_ALPHA_STEP || v->hop.kind != BPG_HOP_UNARY || p->extra[0] < 0 || !x->w->buffer[p->extra[0]].at.count)
+		return BPG_OK;
+	return m->node[v->src[0]].by_bounds_t ? pass_on(m, &m->node[v->src[0]], owner) : BPG_OK;
+}
+
 static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 {
 	struct bpg_model *m = x->m;
@@ -604,6 +630,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	struct bpg_tensor *state = x->state[p->tile - x->first];
 	bool slack = m->options.slack;
 
+	BPG_TRY(sum_over_ranks(x, p, t->owner));
 	if (p->kind != BPG_STEP_GATHER && !bpg_mine(m, t->owner))
 		return BPG_OK;
 	if (p->to >= 0)

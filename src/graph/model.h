@@ -25,6 +25,7 @@ struct bpg_model_node {
 	double *by_bounds;        /* joint objective: [2][2][n] home of by_bounds_t, derivatives of the sum of the rows asked by lower and by
 	                             upper bounds (bpg_task_alpha_step); null: nobody asks */
 	struct bpg_tensor *by_bounds_t;
+	int by_bounds_rank;       /* with several ranks: the one that has the sum so far; -1: all have */
 	double radii;             /* sum of radii, for underflow */
 	bool columns_set, charged; /* charged: its toll is part of the relaxation of its only consumer */
 	bool sum;                 /* ELEMENT on a grid, all coefficients 1: rows pass unchanged to every operand */

@@ -43,6 +43,8 @@ int bpg_comm_rank(void) { return 0; }
 
 int bpg_comm_ranks(void) { return 1; }
 
+int bpg_comm_neighbours(void) { return 1; }
+
 enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
 {
 	(void)ctx;
@@ -96,7 +98,7 @@ struct meeting {
 };
 
 static struct {
-	int rank, ranks;
+	int rank, ranks, neighbours;
 	bool started, agreed, ending;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -115,7 +117,7 @@ static struct {
 	MPI_Request *request;
 	int64_t count, room, request_room;
 	double stopped;           /* when a stop was seen first; 0: not */
-} comm = { .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+} comm = { .ranks = 1, .neighbours = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
 
 /* ---- the thread ---- */
 
@@ -264,6 +266,10 @@ static void *communicate(void *arg)
 	if (good) {
 		MPI_Comm_rank(MPI_COMM_WORLD, &comm.rank);
 		MPI_Comm_size(MPI_COMM_WORLD, &comm.ranks);
+		MPI_Comm here;
+		MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+		MPI_Comm_size(here, &comm.neighbours);
+		MPI_Comm_free(&here);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.data);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.control);
 	}
@@ -348,6 +354,11 @@ int bpg_comm_rank(void)
 int bpg_comm_ranks(void)
 {
 	return comm.ranks;
+}
+
+int bpg_comm_neighbours(void)
+{
+	return comm.neighbours;
 }
 
 static void hold_meeting(const void *mine, void *all, size_t bytes)

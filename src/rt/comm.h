@@ -18,6 +18,8 @@
 enum bpg_status bpg_comm_start(struct bpg_ctx *ctx);
 int bpg_comm_rank(void);
 int bpg_comm_ranks(void);
+/* Of them on this machine. */
+int bpg_comm_neighbours(void);
 
 /* Each rank brings its outcome; all get the worst: the same status, and the message of the first rank that has it. A rank
  * that failed stops the runs of the others first. Once in the life of the process; later calls return their own status. */

@@ -1,4 +1,7 @@
 /* rt.c - start and end of StarPU, submission, the stop word, the watchdog, the record of what ran. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
 #include "rt/rt.h"
 
 #include <dirent.h>
@@ -109,6 +112,18 @@ static void *watch(void *arg)
 
 /* ---- start and stop ---- */
 
+/* Workers of one rank of several on this machine: the cores that its launcher left it, or else its part of all. */
+static int share_of_cores(void)
+{
+	cpu_set_t mine;
+	long all = sysconf(_SC_NPROCESSORS_ONLN);
+	int own = sched_getaffinity(0, sizeof mine, &mine) ? (int)all : CPU_COUNT(&mine);
+
+	if (own >= all)
+		own = (int)(all / bpg_comm_neighbours());
+	return BPG_MIN(BPG_MAX(own, 1), STARPU_MAXCPUS);
+}
+
 /* StarPU's idle workers spin. Where there are no more cores than workers they keep the thread that plans the next tasks
  * (and everybody else's) off the processor for a whole slice, so a worker steps aside whenever it looks for work. */
 static unsigned step_aside(void *arg)
@@ -188,6 +203,8 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	conf.sched_policy_name = rt->scheduler = sched;
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
+	else if (bpg_comm_neighbours() > 1 && !getenv("STARPU_NCPU") && !getenv("STARPU_NCPUS"))
+		conf.ncpus = share_of_cores();
 	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20, options->tight);
 	rt->owners = BPG_MAX(options->owners, 1);
 	rt->bytes = bpg_calloc((size_t)rt->owners, sizeof *rt->bytes);

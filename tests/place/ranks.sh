@@ -41,6 +41,11 @@ for net in digits.onnx digits_conv.onnx; do
 	done
 done
 
+# The joint objective: sums go from rank to rank.
+one=$("$bpgraph" run digits.onnx $region --method alpha-crown --objective joint --json - | hashes)
+ranks 3 run digits.onnx $region --method alpha-crown --objective joint --json - >"$tmp/json" 2>"$tmp/err" || complain "joint on three ranks: $(cat "$tmp/err")"
+[ "$(hashes <"$tmp/json")" = "$one" ] || complain "joint: other bits with three ranks"
+
 # Verdicts by bounds, and by the attack of rank 0; what is open then is not searched.
 verdict()
 {
