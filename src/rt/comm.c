@@ -11,7 +11,7 @@
 
 #include "rt/rt_internal.h"
 
-/* Variables by which launchers tell a process how many there are. */
+/* The variable by which a launcher tells a process how many there are, null: there is no launcher. ranks 0: it does not say. */
 static const char *launched_as(int *ranks)
 {
 	static const char *const name[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS" };
@@ -23,8 +23,8 @@ static const char *launched_as(int *ranks)
 			return name[i];
 		}
 	}
-	*ranks = 1;
-	return getenv("PMIX_RANK");
+	*ranks = 0;
+	return getenv("PMIX_RANK") ? "PMIX_RANK" : NULL;
 }
 
 #ifndef BPG_HAVE_MPI
@@ -34,8 +34,8 @@ enum bpg_status bpg_comm_start(struct bpg_ctx *ctx)
 	int ranks;
 	const char *name = launched_as(&ranks);
 
-	if (name && ranks > 1)
-		return bpg_fail(ctx, BPG_EUNSUPPORTED, "started as one of %d ranks (%s), but built without MPI; install libopenmpi-dev and configure again", ranks, name);
+	if (name && ranks != 1)
+		return bpg_fail(ctx, BPG_EUNSUPPORTED, "started as one of several ranks (%s is set), but built without MPI; install libopenmpi-dev and configure again", name);
 	return BPG_OK;
 }
 
@@ -332,7 +332,7 @@ enum bpg_status bpg_comm_start(struct bpg_ctx *ctx)
 {
 	int ranks;
 
-	if (comm.started || !launched_as(&ranks))
+	if (comm.started || !launched_as(&ranks) || ranks == 1)
 		return BPG_OK;
 	comm.last = &comm.waiting;
 	if (pthread_create(&comm.thread, NULL, communicate, NULL))
