@@ -23,7 +23,7 @@
 enum { WATCHDOG_SECONDS = 300 };
 
 /* More tasks than this are not in flight: handles and arguments of waiting tasks cost memory. */
-enum { WINDOW = 4096 };
+enum { WINDOW = 4096, WINDOW_TIGHT = 1024 };
 
 static const char *const kind_name[] = {
 #define BPG_TASK_KIND(id, text) text,
@@ -440,8 +440,9 @@ enum bpg_status bpg_rt_submit(struct bpg_rt *rt, const struct bpg_task *t)
 	struct call *c;
 	int64_t flying = atomic_load(&rt->submitted) - atomic_load(&rt->ended);
 
-	if (flying > WINDOW)
-		starpu_task_wait_for_n_submitted(WINDOW / 2);
+	int window = rt->options.tight ? WINDOW_TIGHT : WINDOW;
+	if (flying > window)
+		starpu_task_wait_for_n_submitted((unsigned)window / 2);
 	task = starpu_task_create();
 	c = malloc(sizeof *c + t->arg_bytes);
 	if (!task || !c)
