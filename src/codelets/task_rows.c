@@ -141,6 +141,11 @@ void bpg_task_relax(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		bpg_relax_strip(r, buffer[0], buffer[1], s, buffer[2], (int64_t)r->tile.strips * BPG_LANES);
 }
 
+void bpg_task_nothing(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	(void)rt, (void)buffer, (void)arg;
+}
+
 /* ---- toll ---- */
 
 void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)

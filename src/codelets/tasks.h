@@ -115,6 +115,9 @@ struct bpg_question_row {
 };
 bpg_task_fn bpg_task_start_question;
 
+/* Nothing: a task that begins when its buffers are there. */
+bpg_task_fn bpg_task_nothing;
+
 /* gemm, dense: columns [c0,c1) of the input node. buffers: panel (read), tile over v (read), tile over input (write / rw). */
 struct bpg_arg_gemm {
 	const struct bpg_hop *hop;

@@ -276,6 +276,7 @@ struct lowering {
 	int first;
 	struct bpg_slots *slots;
 	struct bpg_tensor **berth; /* of each tile; null: it may begin at any time */
+	int last;                 /* tile */
 };
 
 /* The weights of a product, where they lie or as they were gathered. */
@@ -339,7 +340,28 @@ static enum bpg_status berths(struct lowering *x)
 		if (bpg_mine(m, owner) && !(x->berth[t - x->first] = bpg_berth(m, x->slots, owner, count[owner]++)))
 			st = bpg_nomem(x->ctx, "a wave");
 	}
+	x->last = last;
 	free(count);
+	return st;
+}
+
+/* A tile that is optimised goes on after its bound, until its slopes have had their last step in the wave: then the berth is left. */
+static enum bpg_status leave_berth(struct lowering *x, int tile)
+{
+	struct bpg_tensor **b = bpg_calloc((size_t)x->w->buffers + 1, sizeof *b);
+	enum bpg_access *mode = bpg_calloc((size_t)x->w->buffers + 1, sizeof *mode);
+	enum bpg_status st = b && mode ? BPG_OK : bpg_nomem(x->ctx, "a task");
+	int n = 0;
+
+	for (int64_t i = 0; !st && i < x->w->buffers; i++)
+		if (x->w->buffer[i].home && x->w->buffer[i].tile == tile && x->buffer[i])
+			mode[n] = BPG_READ, b[n++] = x->buffer[i];
+	if (n) {
+		n = moor(x, tile, b, mode, n);
+		st = bpg_model_submit(x->m, BPG_TASK_STEP, bpg_task_nothing, NULL, 0, n, b, mode, 0, -1, tile, 0);
+	}
+	free(b);
+	free(mode);
 	return st;
 }
 
@@ -755,6 +777,9 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 		st = berths(&x);
 	for (int64_t i = 0; !st && i < w->steps && !bpg_rt_stopped(m->rt); i++)
 		st = lower_step(&x, &w->step[i]);
+	for (int t = first; !st && x.berth && s->iterations && t <= x.last; t++)
+		if (x.berth[t - first])
+			st = leave_berth(&x, t);
 	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
 		if (!w->buffer[b].home)
 			bpg_tensor_release(x.buffer[b]);
@@ -830,7 +855,7 @@ enum bpg_status bpg_lower_move(struct bpg_ctx *ctx, struct bpg_model *m, const s
 			any |= to->tile[i].lasting[v].alpha != NULL;
 		}
 		leave_node(from, v);
-		if (any && m->options.memory) /* the limit counts on one node being there twice, no more */
+		if (any && (m->options.memory || m->placement != BPG_PLACEMENT_SINGLE)) /* the plan counts on one node being there twice, no more */
 			BPG_TRY(bpg_model_wait(ctx, m));
 	}
 	return BPG_OK;
