@@ -261,8 +261,10 @@ static enum bpg_status run(struct joint *x, bpg_look_fn *look, void *arg)
 			continue;
 		if (!pass)
 			bpg_round_plain(asked);
-		for (int i = 0; pass < asked->iterations && i < x->parts; i++)
-			BPG_TRY(bpg_round_pack(x->ctx, x->m, &x->part[i].s, i == x->parts - 1));
+		for (int i = 0; pass < asked->iterations && i < x->parts; i++) {
+			count_others(x, &x->part[i]);
+			BPG_TRY(bpg_round_pack(x->ctx, x->m, &x->part[i].s, i == x->parts - 1, x->others));
+		}
 		asked->from = pass + 1;
 		end = bpg_round_end(x->m, asked);
 	}

@@ -300,7 +300,8 @@ static enum bpg_status need(struct lowering *x, int b)
 	if (!x->buffer[b] && home)
 		x->buffer[b] = *home;
 	if (!x->buffer[b])
-		x->buffer[b] = bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->s->tile[x->w->buffer[b].tile].owner);
+		x->buffer[b] = (bpg_buffer_lasts(&x->w->buffer[b]) ? bpg_tensor_parameters(x->m->rt, x->w->buffer[b].bytes, x->s->tile[x->w->buffer[b].tile].owner)
+		                                                   : bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->s->tile[x->w->buffer[b].tile].owner));
 	if (home)
 		*home = x->buffer[b];
 	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
@@ -807,8 +808,8 @@ static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const
 	*to = (struct bpg_lasting){ .at = first->at, .arrays = first->arrays };
 	if (!first->alpha || !bpg_mine(m, t->owner))
 		return BPG_OK;
-	to->alpha = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 1), NULL, t->owner);
-	to->moments = bpg_tensor_new(m->rt, bpg_lasting_bytes(t->strips, to, 2), NULL, t->owner);
+	to->alpha = bpg_tensor_parameters(m->rt, bpg_lasting_bytes(t->strips, to, 1), t->owner);
+	to->moments = bpg_tensor_parameters(m->rt, bpg_lasting_bytes(t->strips, to, 2), t->owner);
 	if (!to->alpha || !to->moments)
 		return bpg_nomem(ctx, "a tile");
 	for (int i = 0, end; i < t->count; i = end) {

@@ -610,7 +610,7 @@ void bpg_plan_step(struct writer *x, struct bpg_step s)
 	w->step[w->steps++] = s;
 	if (s.kind == BPG_STEP_FREE) {
 		x->live[x->s->tile[s.tile].owner] -= w->buffer[s.from].bytes;
-		if (w->buffer[s.from].at.column)
+		if (bpg_buffer_lasts(&w->buffer[s.from]))
 			x->live_alpha -= w->buffer[s.from].bytes;
 	}
 }

@@ -57,6 +57,12 @@ struct bpg_buffer {
 	struct bpg_tensor **home; /* slopes, moments: where they stay from wave to wave; null: the wave's own */
 };
 
+/* Parameters, moments, or what waits for a chain. */
+static inline bool bpg_buffer_lasts(const struct bpg_buffer *b)
+{
+	return b->at.count || b->home;
+}
+
 /* What a tile keeps from round to round at a node: [arrays][strips][count][16] floats. */
 struct bpg_lasting {
 	struct bpg_alpha_columns at;

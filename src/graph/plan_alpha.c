@@ -53,6 +53,13 @@ static bool find_columns(struct writer *x, const struct bpg_model_node *v, const
 	return true;
 }
 
+/* Bytes of parameters or of what waits for a chain are there from now on. */
+static void lasts(struct writer *x, size_t bytes)
+{
+	x->live_alpha += bytes;
+	x->w->alpha_bytes = BPG_MAX(x->w->alpha_bytes, x->live_alpha);
+}
+
 static int params(struct writer *x, int tile, int node, int arrays, struct bpg_tensor **home)
 {
 	int b = bpg_plan_buffer(x, tile, node);
@@ -67,8 +74,7 @@ static int params(struct writer *x, int tile, int node, int arrays, struct bpg_t
 	f->bytes = bytes;
 	f->at = SLOT(tile, node).at;
 	f->home = home;
-	x->live_alpha += bytes;
-	x->w->alpha_bytes = BPG_MAX(x->w->alpha_bytes, x->live_alpha);
+	lasts(x, bytes);
 	return b;
 }
 
@@ -321,6 +327,7 @@ void bpg_alpha_store(struct writer *x, int count)
 					return;
 				x->w->buffer[store].home = store == s->rows ? &l->rows : &l->point;
 				l->stored += x->w->buffer[store].bytes;
+				lasts(x, x->w->buffer[store].bytes);
 			}
 			if (store != s->rows)
 				bpg_plan_free(x, t, id, s->rows);
@@ -341,6 +348,7 @@ static void fetch(struct writer *x, int tile, int node)
 	if (b < 0)
 		return;
 	x->w->buffer[b].home = end ? &l->point : &l->rows;
+	lasts(x, x->w->buffer[b].bytes);
 	*(end ? &s->point : &s->rows) = b;
 }
 

@@ -51,14 +51,17 @@ static void account(struct bpg_model *m, const struct bpg_stage *s, const struct
 }
 
 /* Packing moves one node after the other. */
-static void account_packing(struct bpg_model *m, const struct bpg_stage *s)
+static void account_packing(struct bpg_model *m, const struct bpg_stage *s, const size_t *others)
 {
-	size_t *bytes = bpg_calloc((size_t)m->options.owners, sizeof *bytes);
+	size_t *bytes = bpg_calloc((size_t)m->options.owners, sizeof *bytes), all = 0;
 
+	for (int o = 0; bytes && others && o < m->options.owners; o++)
+		bytes[o] = others[o];
 	for (int t = 0; bytes && t < s->tiles; t++)
 		bytes[s->tile[t].owner] += bpg_tile_packing(m, &s->tile[t]);
 	for (int o = 0; bytes && o < m->options.owners; o++)
-		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + bytes[o]);
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + bytes[o]), all += bytes[o];
+	m->alpha_bytes = BPG_MAX(m->alpha_bytes, all);
 	free(bytes);
 }
 
@@ -181,13 +184,13 @@ void bpg_round_plain(struct bpg_stage *s)
 		memcpy(s->tile[t].plain, s->tile[t].result, (size_t)(s->tile[t].strips * BPG_LANES) * sizeof *s->tile[t].plain);
 }
 
-enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, bool gains)
+enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, bool gains, const size_t *others)
 {
 	struct bpg_stage next;
 
 	if (!anyone_leaves(m, s, gains))
 		return BPG_OK;
-	account_packing(m, s);
+	account_packing(m, s, others);
 	enum bpg_status st = bpg_stage_repack(ctx, m, s, &next);
 	if (!st)
 		st = bpg_lower_move(ctx, m, s, &next);
@@ -215,7 +218,7 @@ static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struc
 			continue;
 		if (!now.from && !now.bounded)
 			bpg_round_plain(&now);
-		st = bpg_round_pack(ctx, m, &now, true);
+		st = bpg_round_pack(ctx, m, &now, true, NULL);
 	}
 	bpg_lower_leave(m, &now);
 	if (st)

@@ -24,7 +24,7 @@ enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 int bpg_round_end(const struct bpg_model *m, const struct bpg_stage *stage);
 /* Gains count from the present results. */
 void bpg_round_plain(struct bpg_stage *stage);
-/* Elements that are met leave, with `gains` also those that gain no more; tiles are replaced where any does. */
-enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, bool gains);
+/* Elements that are met leave, with `gains` also those that gain no more; tiles are replaced where any does. others: as above. */
+enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *stage, bool gains, const size_t *others);
 
 #endif

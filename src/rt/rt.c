@@ -207,8 +207,8 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 		conf.ncpus = share_of_cores();
 	rt->pool = bpg_pool_new(options->pool_bytes ? options->pool_bytes : (size_t)64 << 20, options->tight);
 	rt->owners = BPG_MAX(options->owners, 1);
-	rt->bytes = bpg_calloc((size_t)rt->owners, sizeof *rt->bytes);
-	rt->peak = bpg_calloc((size_t)rt->owners, sizeof *rt->peak);
+	rt->bytes = bpg_calloc((size_t)rt->owners + 1, sizeof *rt->bytes);
+	rt->peak = bpg_calloc((size_t)rt->owners + 1, sizeof *rt->peak);
 	err = rt->pool && rt->bytes && rt->peak ? starpu_init(&conf) : -ENOMEM;
 	if (err) {
 		enum bpg_status st = err == -ENODEV ? bpg_fail(ctx, BPG_EUSAGE, "StarPU has no worker to run on; check STARPU_NCPU")
@@ -264,7 +264,7 @@ enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struc
 	rt->fault = BPG_OK;
 	rt->message[0] = 0;
 	atomic_store(&rt->stop, 0);
-	for (int o = 0; o < rt->owners; o++)
+	for (int o = 0; o <= rt->owners; o++)
 		atomic_store(&rt->peak[o], atomic_load(&rt->bytes[o]));
 	for (int w = 0; w < BPG_MAX_WORKERS; w++) {
 		rt->worker[w].records = 0;
@@ -569,6 +569,11 @@ void bpg_rt_stats(const struct bpg_rt *rt, struct bpg_rt_stats *s)
 size_t bpg_rt_peak_bytes(const struct bpg_rt *rt, int owner)
 {
 	return atomic_load(&rt->peak[owner]);
+}
+
+size_t bpg_rt_peak_parameters(const struct bpg_rt *rt)
+{
+	return atomic_load(&rt->peak[rt->owners]);
 }
 
 enum bpg_status bpg_rt_trace_write(const struct bpg_rt *rt, FILE *to, const char *(*node_name)(const void *arg, int node), const void *arg)

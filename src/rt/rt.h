@@ -52,11 +52,15 @@ struct bpg_tensor;
 
 /* home: memory of the caller that outlives the tensor; null: temporary. Null when memory is short. */
 struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, int owner);
+/* A temporary one that counts as parameters of an optimiser, too. */
+struct bpg_tensor *bpg_tensor_parameters(struct bpg_rt *rt, size_t bytes, int owner);
 /* The last reader has been submitted: the data go when it has run. Waits for nothing. */
 void bpg_tensor_release(struct bpg_tensor *t);
 
 /* Bytes of registered data at most, by owner. With several ranks everything in a process is its rank's. */
 size_t bpg_rt_peak_bytes(const struct bpg_rt *rt, int owner);
+/* Of these parameters, of all owners. */
+size_t bpg_rt_peak_parameters(const struct bpg_rt *rt);
 
 /* ---- tasks ---- */
 

@@ -38,7 +38,7 @@ struct bpg_rt {
 	double started;
 	struct starpu_codelet codelet[BPG_TASK_KINDS];
 	struct bpg_pool *pool;
-	_Atomic size_t *bytes, *peak;     /* [owners] registered data */
+	_Atomic size_t *bytes, *peak;     /* [owners + 1] registered data; the last: parameters, of all owners */
 	atomic_int stop, running;
 	_Atomic int64_t submitted, ended;
 	pthread_mutex_t lock;             /* guards fault, message, ending */
@@ -63,6 +63,7 @@ struct bpg_block {
 	size_t bytes;
 	struct bpg_rt *rt;
 	int owner;
+	bool parameters;
 };
 
 struct bpg_tensor {

@@ -39,6 +39,8 @@ static starpu_ssize_t block_allocate(void *interface, unsigned node)
 		return -ENOMEM;
 	b->ptr = (uintptr_t)p;
 	bpg_rt_count(b->rt, b->owner, b->bytes, true);
+	if (b->parameters)
+		bpg_rt_count(b->rt, b->rt->owners, b->bytes, true);
 	return (starpu_ssize_t)b->bytes;
 }
 
@@ -52,6 +54,8 @@ static void block_free(void *interface, unsigned node)
 		starpu_free_on_node(node, b->ptr, b->bytes);
 	b->ptr = 0;
 	bpg_rt_count(b->rt, b->owner, b->bytes, false);
+	if (b->parameters)
+		bpg_rt_count(b->rt, b->rt->owners, b->bytes, false);
 }
 
 static int block_copy(void *from, unsigned from_node, void *to, unsigned to_node, void *async)
@@ -113,10 +117,10 @@ static struct starpu_data_interface_ops ops = {
 	.name = "BPG_BLOCK_INTERFACE",
 };
 
-struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, int owner)
+static struct bpg_tensor *new(struct bpg_rt *rt, size_t bytes, void *home, int owner, bool parameters)
 {
 	struct bpg_tensor *t = malloc(sizeof *t);
-	struct bpg_block b = { .ptr = (uintptr_t)home, .bytes = bytes ? bytes : 64, .rt = rt, .owner = owner };
+	struct bpg_block b = { .ptr = (uintptr_t)home, .bytes = bytes ? bytes : 64, .rt = rt, .owner = owner, .parameters = parameters };
 
 	if (!t)
 		return NULL;
@@ -129,6 +133,16 @@ struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, i
 	if (home)
 		bpg_rt_count(rt, owner, b.bytes, true);
 	return t;
+}
+
+struct bpg_tensor *bpg_tensor_new(struct bpg_rt *rt, size_t bytes, void *home, int owner)
+{
+	return new(rt, bytes, home, owner, false);
+}
+
+struct bpg_tensor *bpg_tensor_parameters(struct bpg_rt *rt, size_t bytes, int owner)
+{
+	return new(rt, bytes, NULL, owner, true);
 }
 
 void bpg_tensor_release(struct bpg_tensor *t)

@@ -210,6 +210,12 @@ static struct bpg_net *wide_net(int which)
 /* The runtime frees a buffer a little after the task that read it last, when the next one may have begun. */
 static const double LATE = 1.05;
 
+/* Of parameters, moments and coefficients, in the run before. */
+static size_t parameters(void)
+{
+	return bpg_rt_peak_parameters(rt);
+}
+
 static bool as_planned(size_t peak, size_t planned)
 {
 	return (double)peak >= 0.9 * (double)planned && (double)peak <= LATE * (double)planned;
@@ -242,6 +248,7 @@ START_TEST(test_memory)
 	size_t peak;
 
 	REQUIRE(!run_within(&all, net, &g, what, 0, &peak), "%s", bpg_ctx_message(ctx));
+	REQUIRE(as_planned(parameters(), all.m->alpha_bytes), "%zu bytes of parameters, planned %zu", parameters(), all.m->alpha_bytes);
 	REQUIRE(all.m->kept_stages > 0 && !all.m->recomputed_stages, "%d stages kept, %d recomputed", all.m->kept_stages, all.m->recomputed_stages);
 	REQUIRE(run_within(&none, net, &g, what, 1, &peak) == BPG_ENOMEM, "one byte was enough");
 	/* That is a limit for a network whose neurons are all unstable: less will do, until coefficients do not fit. */
@@ -253,11 +260,13 @@ START_TEST(test_memory)
 	}
 	REQUIRE(least.bounds_hash == all.bounds_hash, "other bounds where coefficients are recomputed");
 	REQUIRE((double)peak <= LATE * (double)limit, "%zu bytes in a limit of %zu", peak, limit);
+	REQUIRE(as_planned(parameters(), least.m->alpha_bytes), "%zu bytes of parameters, planned %zu", parameters(), least.m->alpha_bytes);
 	REQUIRE(as_planned(peak, least.m->most_bytes[0]), "%zu bytes, planned %zu", peak, least.m->most_bytes[0]);
 
 	REQUIRE(!run_within(&more, net, &g, what, 2 * limit, &peak), "%s", bpg_ctx_message(ctx));
 	REQUIRE(more.bounds_hash == all.bounds_hash, "other bounds in twice the memory");
 	REQUIRE(as_planned(peak, more.m->most_bytes[0]), "%zu bytes, planned %zu", peak, more.m->most_bytes[0]);
+	REQUIRE(as_planned(parameters(), more.m->alpha_bytes), "%zu bytes of parameters, planned %zu", parameters(), more.m->alpha_bytes);
 	REQUIRE(more.m->alpha_bytes > more.m->most_bytes[0] / 3, "%zu bytes of parameters in %zu", more.m->alpha_bytes, more.m->most_bytes[0]);
 	outcome_fini(&all), outcome_fini(&none), outcome_fini(&least), outcome_fini(&more);
 	free(g.lo), free(g.up);
