@@ -62,6 +62,8 @@ static enum bpg_status check_placement(const struct run *x)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
 	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search, and so its checkpoint, is one process's in this version; leave --checkpoint and --resume out, or start one rank");
+	if (bpg_comm_ranks() > 1 && x->o->alpha_sharing && optimised(x->o))
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--alpha-sharing node sums over the rows of all ranks, which is not built yet; leave it out");
 	return BPG_OK;
 }
 
@@ -84,6 +86,7 @@ static void set_bound_options(struct run *x)
 		.objective = (enum bpg_objective)o->objective,
 		.rate = o->lr,
 		.decay = o->lr_decay,
+		.sharing = o->alpha_sharing != 0,
 		.patience = (int)o->patience,
 		.goal = INFINITY,
 		.slope = (enum bpg_slope_rule)o->slope,
@@ -305,7 +308,7 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 	if (!st) {
 		memcpy(traffic, m->traffic, (size_t)m->options.owners * sizeof *traffic);
 		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .alpha_bytes = x->r->alpha_bytes,
-			                 .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = traffic, .tasks = m->planned,
+			                 .shared = x->bound.sharing, .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = traffic, .tasks = m->planned,
 			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
 			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt) * (dealt ? m->options.ranks : 1)) };
 	}
@@ -377,8 +380,8 @@ static void print_stats(const struct run *x)
 			fprintf(stderr, "bpgraph: %-10s %8lld tasks %9.4f s %5.1f %% of CPU time\n", bpg_task_kind_name((enum bpg_task_kind)k),
 			        (long long)s.tasks[k], s.seconds[k], cpu > 0 ? 100 * s.cpu[k] / cpu : 0);
 	if (x->r->kept_stages + x->r->recomputed_stages)
-		fprintf(stderr, "bpgraph: alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)x->r->alpha_bytes,
-		        x->r->kept_stages, x->r->recomputed_stages);
+		fprintf(stderr, "bpgraph: alpha      %.1f MB, slopes %s; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)x->r->alpha_bytes,
+		        x->bound.sharing ? "shared by rows" : "of each row", x->r->kept_stages, x->r->recomputed_stages);
 	if (s.flops > 0)
 		fprintf(stderr, "bpgraph: products   %.2f GFLOP, %.1f GFLOP/s of gemm CPU time\n", 1e-9 * s.flops, 1e-9 * s.flops / BPG_MAX(s.cpu[BPG_TASK_GEMM], 1e-9));
 	fprintf(stderr, "bpgraph: bound %.4f s on %d workers, %.1f %% of it outside tasks\n", wall, x->r->workers,

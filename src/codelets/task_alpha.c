@@ -203,34 +203,50 @@ static void bounds_derivative(const struct bpg_arg_alpha *a, double l, double u,
 	add_terms(term[1], &sum[1]);
 }
 
-static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const double *bx, const float *kept, float *alpha, float *moments, int64_t n,
-                     const float *weight, struct total *sum)
+/* A step of one parameter; g: derivative by a share of its range. */
+static void adam(const struct bpg_arg_alpha *a, double g, double share, const struct range *r, float *alpha, float *m, float *v)
+{
+	double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
+	double to = *alpha + share * (r->most - r->least) * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
+
+	*m = (float)mm;
+	*v = (float)vv;
+	*alpha = within(to, r);
+}
+
+/* Adam's rate is made for parameters in [0,1]: a step is a share of the range. Good slopes are often at its ends, good tangent points
+ * inside, where long steps overshoot. */
+static double share_of(const struct bpg_arg_alpha *a)
+{
+	return a->hop->v->layer->unary->enters == BPG_ALPHA_TANGENT ? 0.4 : 1;
+}
+
+/* moments null: parameters are shared, and their derivatives go to by[2][16] by line and lane. */
+static void step_any(const struct bpg_arg_alpha *a, float *z, int64_t at, const double *bx, const float *kept, int64_t kept_n, float *alpha,
+                     float *moments, int64_t n, const float *weight, struct total *sum, double by[2][BPG_LANES])
 {
 	const struct bpg_columns *k = a->hop->out;
 	int64_t i = bpg_columns_element(k, at);
 	double l = bx[BPG_LOWER * k->n + i], u = bx[BPG_UPPER * k->n + i], c = bx[BPG_CENTRE * k->n + i];
 	struct range r[2] = { range_of(a, bx, i, 0), range_of(a, bx, i, 1) };
-	/* Adam's rate is made for parameters in [0,1]: a step is a share of the range. Good slopes are often at its ends, good
-	 * tangent points inside, where long steps overshoot. */
-	double share = a->hop->v->layer->unary->enters == BPG_ALPHA_TANGENT ? 0.4 : 1;
+	double share = share_of(a);
 
 	if (sum)
 		bounds_derivative(a, l, u, z, c, kept, weight, alpha, n, r, sum);
 	LANES_DO {
 		int side = kept[e] < 0;
-		float *al = alpha + side * n + e, *m = moments + 2 * side * n + e, *v = m + n;
+		float *al = alpha + side * n + e;
 		double width = r[side].most - r[side].least;
 
 		if (width > 0 && width < INFINITY && kept[e] != 0) {
 			*al = within(*al, &r[side]);
 			double g = width * kept[e] * weight[e] * line_derivative(a, l, u, side, *al, z[e] + c, &r[side]);
-			double mm = 0.9 * *m + 0.1 * g, vv = 0.999 * *v + 0.001 * g * g;
-			double to = *al + share * width * a->rate * mm * a->bias1 / (sqrt(vv * a->bias2) + 1e-8);
-			*m = (float)mm;
-			*v = (float)vv;
-			*al = within(to, &r[side]);
+			if (moments)
+				adam(a, g, share, &r[side], al, moments + 2 * side * n + e, moments + (2 * side + 1) * n + e);
+			else
+				by[side][e] = g;
 		}
-		z[e] = kept[n + e] * z[e] + kept[2 * n + e];
+		z[e] = kept[kept_n + e] * z[e] + kept[2 * kept_n + e];
 	}
 }
 
@@ -244,6 +260,84 @@ static int64_t place_of(const struct bpg_columns *k, const struct bpg_window *w,
 	int64_t row = (int64_t)(w->up[1] - w->lo[1]) * k->channels, y = column / row;
 	*run = row - column % row;
 	return ((w->lo[0] + y) * k->size[1] + w->lo[1]) * k->channels + column % row;
+}
+
+/* ---- parameters that all rows share ---- */
+
+static int lines_of(const struct bpg_arg_alpha *a)
+{
+	return a->free ? 1 : 2;
+}
+
+/* Side of a row of the tile. */
+static int side_of(const struct bpg_arg_alpha *a, int row)
+{
+	return a->sides == 3 ? row >= a->minus : a->sides == 2;
+}
+
+/* Those of a strip's rows at one place, [lines][16]. */
+static void gather(const struct bpg_arg_alpha *a, int strip, const float *shared, int64_t places, int64_t at, float *own)
+{
+	int lines = lines_of(a);
+
+	for (int line = 0; line < lines; line++)
+		LANES_DO own[line * BPG_LANES + e] = shared[(side_of(a, strip * BPG_LANES + e) * lines + line) * places + at];
+}
+
+/* Derivatives of a strip's rows, [lines][16], by the parameters at one column; total: [2 sides][lines] of the column. */
+static void scatter(const struct bpg_arg_alpha *a, int strip, double by[2][BPG_LANES], struct total *total)
+{
+	int lines = lines_of(a), first = side_of(a, strip * BPG_LANES), last = side_of(a, strip * BPG_LANES + BPG_LANES - 1);
+
+	for (int line = 0; line < lines; line++)
+		for (int side = first; side <= last; side++) {
+			double own[BPG_LANES];
+			LANES_DO own[e] = side_of(a, strip * BPG_LANES + e) == side ? by[line][e] : 0;
+			add_terms(own, &total[side * lines + line]);
+		}
+}
+
+void bpg_task_shared_start(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_alpha *a = arg;
+	int64_t places = bpg_columns_places(a->hop->out);
+	const double *slope = (const double *)buffer[0] + BPG_SLOPE_LO * places;
+	int lines = lines_of(a);
+
+	(void)rt;
+	for (int i = 0; i < 2 * lines; i++)
+		for (int64_t at = 0; at < places; at++) {
+			struct range r = { 0, 1, slope[at] };
+			if (!a->free)
+				r = range_of(a, buffer[1], bpg_columns_element(a->hop->out, at), i % lines);
+			((float *)buffer[2])[i * places + at] = within(r.start, &r);
+		}
+	memset(buffer[3], 0, (size_t)(4 * lines * places) * sizeof(float));
+	memset(buffer[4], 0, (size_t)(4 * lines * places) * sizeof(double));
+}
+
+void bpg_task_shared_step(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_alpha *a = arg;
+	int64_t places = bpg_columns_places(a->hop->out);
+	int lines = lines_of(a);
+
+	(void)rt;
+	for (int i = 0; i < 2 * lines; i++) {
+		float *alpha = (float *)buffer[1] + i * places, *moments = (float *)buffer[2] + 2 * i * places;
+		double *by = (double *)buffer[3] + 2 * i * places;
+		for (int64_t at = 0; at < places; at++) {
+			struct range r = { 0, 1, 0 };
+			double g = by[at] + by[places + at];
+			if (g == 0 && moments[at] == 0)
+				continue;
+			if (!a->free)
+				r = range_of(a, buffer[0], bpg_columns_element(a->hop->out, at), i % lines);
+			if (a->free || r.most > r.least)
+				adam(a, g, a->free ? 1 : share_of(a), &r, &alpha[at], &moments[at], &moments[places + at]);
+		}
+	}
+	memset(buffer[3], 0, (size_t)(4 * lines * places) * sizeof(double));
 }
 
 void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *arg)
@@ -260,7 +354,8 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 	(void)rt;
 	for (int q = 0; q < a->tile.strips; q++) {
 		double *p = state + BPG_P * rows + q * BPG_LANES, *slack = state + BPG_SLACK * rows + q * BPG_LANES, sum[BPG_LANES] = { 0 };
-		const float *alpha = (const float *)buffer[3] + q * a->at.count * BPG_LANES;
+		const float *alpha = (const float *)buffer[3] + (a->shared ? 0 : q * a->at.count * BPG_LANES);
+		int64_t next_alpha = a->shared ? 0 : BPG_LANES, between = a->shared ? BPG_LANES : all;
 		float *kept = a->keep ? (float *)buffer[4] + q * a->at.count * BPG_LANES : dropped;
 		int64_t next = 0;
 
@@ -269,24 +364,30 @@ void bpg_task_relax_alpha(struct bpg_rt *rt, void *const *buffer, const void *ar
 			size_t lane = BPG_LANES * (a->tile.wide ? sizeof(double) : sizeof(float));
 			void *x = (char *)buffer[1] + (size_t)(q * columns + c) * lane;
 			bool chosen = next < a->at.count && a->at.column[next] == c;
+			float own[2 * BPG_LANES];
+			const float *mine = own;
 
+			if (!a->shared)
+				mine = alpha;
+			else if (chosen)
+				gather(a, q, alpha, places, at, own);
 			if (chosen && !a->free) {
-				relax_any(a, x, planes, places, at, bounds[0], bounds[1], alpha, all, kept, kept_all, sum, slack);
-				alpha += BPG_LANES, kept += next_kept, next++, c++;
+				relax_any(a, x, planes, places, at, bounds[0], bounds[1], mine, between, kept, kept_all, sum, slack);
+				alpha += next_alpha, kept += next_kept, next++, c++;
 				continue;
 			}
 			if (chosen && !still_free(k, bounds[0], bpg_columns_element(k, at))) {
 				bpg_relax_columns(a->tile.wide, x, 1, planes, places, at, a->slack, sum, slack);
 				LANES_DO kept[e] = 0;
-				alpha += BPG_LANES, kept += next_kept, next++, c++;
+				alpha += next_alpha, kept += next_kept, next++, c++;
 				continue;
 			}
 			if (chosen) {
 				if (a->tile.wide)
-					relax_choice_f64(x, planes, places, at, alpha, kept, sum, slack);
+					relax_choice_f64(x, planes, places, at, mine, kept, sum, slack);
 				else
-					relax_choice_f32(x, planes, places, at, alpha, kept, sum, slack);
-				alpha += BPG_LANES, kept += next_kept, next++, c++;
+					relax_choice_f32(x, planes, places, at, mine, kept, sum, slack);
+				alpha += next_alpha, kept += next_kept, next++, c++;
 				continue;
 			}
 			int64_t n = next < a->at.count ? BPG_MIN(run, a->at.column[next] - c) : run;
@@ -317,6 +418,18 @@ CLONES static void step_column(float *restrict z, const float *restrict kept, fl
 		al = al < 0 ? 0 : al;
 		alpha[e] = al > 1 ? 1 : al;
 		z[e] = line;
+	}
+}
+
+/* The same with a slope that others share: no step, its derivative alone. */
+CLONES static void pass_column(float *restrict z, const float *restrict kept, const float *restrict alpha, const float *restrict weight, float c,
+                               float d, float up_slope, float up_old, double *restrict by)
+{
+	LANES_DO {
+		float at = z[e] + c, k = kept[e];
+
+		by[e] = k > 0 ? (double)k * at * weight[e] : 0;
+		z[e] = k >= 0 ? alpha[e] * at - d : up_slope * z[e] + up_old;
 	}
 }
 
@@ -359,7 +472,12 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 	const float *weights = a->weighed ? buffer[6] : NULL;
 	struct total *sums = a->summed ? bpg_calloc(2 * (size_t)a->at.count + 1, sizeof *sums) : NULL;
 
-	if (a->summed && !sums) {
+	int per = 2 * lines_of(a); /* shared derivatives of a column */
+	struct total *total = a->shared ? bpg_calloc((size_t)(per * a->at.count) + 1, sizeof *total) : NULL;
+
+	if ((a->summed && !sums) || (a->shared && !total)) {
+		free(sums);
+		free(total);
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for derivatives by bounds");
 		return;
 	}
@@ -376,8 +494,17 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 				int64_t i = base + next * BPG_LANES, element = bpg_columns_element(k, at);
 				struct total *sum = sums ? sums + 2 * next : NULL;
 				next++;
+				float own[2 * BPG_LANES];
+				double by[2][BPG_LANES] = { { 0 } };
+				if (a->shared)
+					gather(a, q, buffer[4], places, at, own);
 				if (!a->free) {
-					step_any(a, z, at, x, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, n, weight, sum);
+					if (!a->shared) {
+						step_any(a, z, at, x, (const float *)buffer[3] + i, n, (float *)buffer[4] + i, (float *)buffer[5] + i, n, weight, sum, by);
+						continue;
+					}
+					step_any(a, z, at, x, (const float *)buffer[3] + i, n, own, NULL, BPG_LANES, weight, sum, by);
+					scatter(a, q, by, total + per * (next - 1));
 					continue;
 				}
 				if (!still_free(k, x, element)) {
@@ -390,6 +517,11 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 					                x[BPG_UPPER * k->n + element], by_l, by_u);
 					add_terms(by_l, &sum[0]);
 					add_terms(by_u, &sum[1]);
+				}
+				if (a->shared) {
+					pass_column(z, (const float *)buffer[3] + i, own, weight, (float)centre, (float)d, s, old, by[0]);
+					scatter(a, q, by, total + per * (next - 1));
+					continue;
 				}
 				step_column(z, (const float *)buffer[3] + i, (float *)buffer[4] + i, (float *)buffer[5] + i, (float *)buffer[5] + n + i,
 				            weight, (float)centre, (float)d, s, old, (float)a->rate, (float)a->bias1, (float)a->bias2);
@@ -406,7 +538,15 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 			to[0] += sums[2 * j + end].coarse;
 			to[k->n] += sums[2 * j + end].fine;
 		}
+	double *shared = total ? buffer[5] : NULL;
+	for (int64_t j = 0; shared && j < a->at.count; j++)
+		for (int i = 0; i < per; i++) {
+			double *to = shared + 2 * i * places + a->at.place[j];
+			to[0] += total[per * j + i].coarse;
+			to[places] += total[per * j + i].fine;
+		}
 	free(sums);
+	free(total);
 }
 
 /* ---- tiles packed anew ---- */

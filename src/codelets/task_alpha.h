@@ -28,6 +28,8 @@ struct bpg_arg_alpha {
 	bool weighed;             /* step: rows count with weights, not all with 1 */
 	bool summed;              /* bounds of x come nearer from step to step; derivatives by them are summed over rows */
 	double rate, bias1, bias2; /* step: learning rate, 1/(1-beta1^t), 1/(1-beta2^t) of Adam */
+	bool shared;              /* parameters are those of all rows of the stage, by their side: see bpg_task_shared_start */
+	int minus, sides;         /* shared: which side a row is of, as in bpg_arg_start */
 };
 
 /* Parameters as the layer starts them, moments 0. Arrays of a layer that is not free: alpha 2 (lower, upper line), moments 4,
@@ -41,6 +43,15 @@ bpg_task_fn bpg_task_relax_alpha;
  * [derivatives of the sum of weight * bound by lower and upper bounds of x, to which those of this tile are added, each in two parts
  * whose sum it is, so that the order of tiles does not matter (rw: [2][2][n])]. */
 bpg_task_fn bpg_task_alpha_step;
+
+/* ---- parameters that all rows of a stage share: [2 sides of rows][lines][places] floats, lines being 1 where the lower slope is free,
+ * else 2. relax_alpha reads them; alpha_step reads them, and in place of moments adds derivatives of the sum of all rows to
+ * [2 sides][lines][2 parts][places] doubles (rw), whose parts are as in that sum by bounds ---- */
+
+/* As the layer starts them, the rest 0. buffers: planes, bounds of x (read), parameters, moments (twice as many), derivatives (write). */
+bpg_task_fn bpg_task_shared_start;
+/* A step of Adam by the derivatives, which are 0 then. buffers: bounds of x (read), parameters, moments, derivatives (rw). */
+bpg_task_fn bpg_task_shared_step;
 
 /* Weights of the rows of a tile in a sum of bounds, from the derivatives of that sum by the bounds of their node: a lower bound is that
  * of a row, an upper one the negated bound of its other row. buffers: derivatives (read: [2][2][n]), weights (write: [strips * 16]). */

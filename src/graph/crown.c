@@ -290,8 +290,8 @@ enum bpg_status bpg_bounds(struct bpg_ctx *ctx, struct bpg_model *m, const struc
 	else
 		BPG_TRY_TO(bpg_stage_run(ctx, m, &stage, look_at_question, &look), out);
 	if (m->least_bytes > m->options.memory)
-		BPG_TRY_TO(bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu", m->options.memory,
-		                    m->least_bytes), out);
+		BPG_TRY_TO(bpg_fail(ctx, BPG_ENOMEM, "--memory: %zu bytes are too little; this question needs at least %zu%s", m->options.memory,
+		                    m->least_bytes, m->alpha_bytes && !m->options.sharing ? " (--alpha-sharing=node takes less)" : ""), out);
 	for (int64_t i = 0; i < m->segments * count; i++) {
 		if (!(sides & 1))
 			lower[i] = -INFINITY;

@@ -102,6 +102,8 @@ static void count_others(const struct joint *x, const struct part *own)
 	for (int o = 0; o < x->m->options.owners; o++)
 		x->others[o] = 0;
 	for (int i = 0; i < x->parts; i++)
+		x->others[0] += &x->part[i] == own ? 0 : x->part[i].s.shared_bytes;
+	for (int i = 0; i < x->parts; i++)
 		for (int t = 0; &x->part[i] != own && t < x->part[i].s.tiles; t++) {
 			const struct bpg_tile *tile = &x->part[i].s.tile[t];
 			x->others[tile->owner] += bpg_tile_lasting(x->m, tile) + bpg_tile_stored(x->m, tile);
@@ -116,6 +118,7 @@ static enum bpg_status count_bytes(struct joint *x, bool recompute, size_t *last
 		struct part *p = &x->part[i];
 		enum bpg_phase phase = p->v ? BPG_PHASE_WALK : BPG_PHASE_WHOLE, end = p->v ? BPG_PHASE_CHAIN : BPG_PHASE_WHOLE;
 		p->s.recompute = recompute;
+		*last += p->s.shared_bytes;
 		for (; phase <= end; phase++) {
 			size_t bytes;
 			p->s.phase = phase;
@@ -245,8 +248,11 @@ static enum bpg_status iterate(struct joint *x, int pass, bpg_look_fn *look, voi
 	BPG_TRY(run_part(x, asked, BPG_PHASE_WHOLE, pass));
 	if (!m->dry)
 		BPG_TRY(look(x->ctx, m, &asked->s, arg));
-	for (int i = x->parts - 2; pass < asked->s.iterations && i >= 0; i--)
-		BPG_TRY(run_part(x, &x->part[i], BPG_PHASE_CHAIN, pass));
+	for (int i = x->parts - 1; pass < asked->s.iterations && i >= 0; i--) {
+		if (i < x->parts - 1)
+			BPG_TRY(run_part(x, &x->part[i], BPG_PHASE_CHAIN, pass));
+		BPG_TRY(bpg_lower_shared_step(m, &x->part[i].s, pass));
+	}
 	return bpg_model_wait(x->ctx, m);
 }
 
@@ -289,16 +295,21 @@ enum bpg_status bpg_joint_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	x.part[x.parts].s = *question;
 	x.part[x.parts].s.joint = true;
 	x.parts++;
-	for (int i = 0; !st && i < x.parts; i++)
+	for (int i = 0; !st && i < x.parts; i++) {
 		st = bpg_lower_panels(ctx, m, &x.part[i].s);
+		if (!st)
+			st = bpg_lower_shared(ctx, m, &x.part[i].s);
+	}
 	if (!st)
 		st = set_waves(&x);
 	if (!st)
 		st = run(&x, look, arg);
 	if (st)
 		bpg_model_wait(ctx, m); /* tasks point into the arena */
-	for (int i = 0; i < x.parts; i++)
+	for (int i = 0; i < x.parts; i++) {
 		bpg_lower_leave(m, &x.part[i].s);
+		bpg_lower_unshare(m, &x.part[i].s);
+	}
 	for (int v = 0; v < m->nodes; v++) { /* their home goes with the arena of the question or of the model */
 		bpg_tensor_release(m->node[v].by_bounds_t);
 		m->node[v].by_bounds_t = NULL;

@@ -485,19 +485,35 @@ static int in_order(const struct lowering *x, struct bpg_tensor *state, struct b
 	return n + 1;
 }
 
+static void set_rate(const struct bpg_model *m, struct bpg_arg_alpha *a, int pass)
+{
+	a->rate = m->options.rate * pow(m->options.decay, pass);
+	a->bias1 = 1 / (1 - pow(0.9, pass + 1));
+	a->bias2 = 1 / (1 - pow(0.999, pass + 1));
+}
+
 static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p, struct bpg_tensor *state)
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
 	struct bpg_arg_alpha a = { .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .rule = m->options.slope, .slack = m->options.slack,
-		                   .under = bpg_relax_under(m, v), .rate = m->options.rate * pow(m->options.decay, p->k),
-		                   .bias1 = 1 / (1 - pow(0.9, p->k + 1)), .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
+		                   .under = bpg_relax_under(m, v) };
 	struct bpg_tensor *extra[3] = { NULL };
+
+	set_rate(m, &a, p->k);
 
 	if (x->s->batch && p->extra[0] >= 0)
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
+	a.shared = x->s->shared && p->extra[0] >= 0;
+	a.minus = x->s->tile[p->tile].minus;
+	a.sides = x->s->tile[p->tile].sides;
+	if (a.shared) {
+		extra[0] = x->s->shared[p->node].alpha;
+		extra[1] = x->s->shared[p->node].sums;
+		a.at = x->w->buffer[p->extra[0]].at;
+	}
 	if (p->extra[0] >= 0)
-		for (int i = 0; i < 3 && p->extra[i] >= 0; i++) {
+		for (int i = a.shared ? 2 : 0; i < 3 && p->extra[i] >= 0; i++) {
 			BPG_TRY(need(x, p->extra[i]));
 			extra[i] = x->buffer[p->extra[i]];
 			a.at = x->w->buffer[p->extra[i]].at;
@@ -525,6 +541,8 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	enum bpg_access mode[9] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
 	int n = a.at.count ? 6 : 3;
 	struct bpg_tensor *weights = x->weights[p->tile - x->first], *by_bounds = m->node[v->src[0]].by_bounds_t;
+	if (a.shared)
+		mode[4] = BPG_READ;
 	a.weighed = a.at.count && weights;
 	a.summed = a.at.count && x->s->joint && by_bounds; /* of all tiles in their order, as they are submitted */
 	if (a.weighed)
@@ -797,6 +815,71 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 	return st;
 }
 
+/* ---- parameters that rows share ---- */
+
+static struct bpg_arg_alpha shared_arg(const struct bpg_model *m, int node)
+{
+	const struct bpg_model_node *v = &m->node[node];
+
+	return (struct bpg_arg_alpha){ .hop = &v->hop, .free = (v->hop.v->layer->traits & BPG_FREE_SLOPE) != 0, .rule = m->options.slope, .shared = true };
+}
+
+enum bpg_status bpg_lower_shared(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s)
+{
+	if (!m->options.sharing || !s->iterations || s->shared)
+		return BPG_OK;
+	s->shared = bpg_arena_alloc(s->arena, (size_t)m->nodes, sizeof *s->shared);
+	if (!s->shared)
+		return bpg_nomem(ctx, "the slopes of a node");
+	for (int i = 0; i < s->cone; i++) {
+		struct bpg_model_node *v = &m->node[s->visit[i]];
+		struct bpg_shared *to = &s->shared[v->id];
+		if (v->hop.kind != BPG_HOP_UNARY || bpg_stage_ends(m, s, v->id))
+			continue;
+		struct bpg_arg_alpha a = shared_arg(m, v->id);
+		size_t n = (a.free ? 2 : 4) * (size_t)bpg_columns_places(&v->columns), bytes[] = { n * sizeof(float), 2 * n * sizeof(float), 2 * n * sizeof(double) };
+		s->shared_bytes += bytes[0] + bytes[1] + bytes[2];
+		if (m->dry)
+			continue;
+		to->alpha = bpg_tensor_parameters(m->rt, bytes[0], 0);
+		to->moments = bpg_tensor_parameters(m->rt, bytes[1], 0);
+		to->sums = bpg_tensor_parameters(m->rt, bytes[2], 0);
+		if (!to->alpha || !to->moments || !to->sums)
+			return bpg_nomem(ctx, "the slopes of a node");
+		struct bpg_tensor *b[] = { v->planes_t, m->node[v->src[0]].bounds_t, to->alpha, to->moments, to->sums };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_WRITE, BPG_WRITE, BPG_WRITE };
+		BPG_TRY(bpg_model_submit(m, BPG_TASK_STEP, bpg_task_shared_start, &a, sizeof a, 5, b, mode, 2 * m->nodes, v->id, -1, 0));
+	}
+	return BPG_OK;
+}
+
+enum bpg_status bpg_lower_shared_step(struct bpg_model *m, const struct bpg_stage *s, int pass)
+{
+	for (int i = 0; s->shared && !m->dry && i < s->cone; i++) {
+		const struct bpg_shared *p = &s->shared[s->visit[i]];
+		if (!p->alpha)
+			continue;
+		struct bpg_model_node *v = &m->node[s->visit[i]];
+		struct bpg_arg_alpha a = shared_arg(m, v->id);
+		set_rate(m, &a, pass);
+		struct bpg_tensor *b[] = { m->node[v->src[0]].bounds_t, p->alpha, p->moments, p->sums };
+		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ_WRITE };
+		BPG_TRY(bpg_model_submit(m, BPG_TASK_STEP, bpg_task_shared_step, &a, sizeof a, 4, b, mode, 2 * m->nodes, v->id, -1, 0));
+	}
+	return BPG_OK;
+}
+
+void bpg_lower_unshare(const struct bpg_model *m, struct bpg_stage *s)
+{
+	for (int v = 0; s->shared && v < m->nodes; v++) {
+		bpg_tensor_release(s->shared[v].alpha);
+		bpg_tensor_release(s->shared[v].moments);
+		bpg_tensor_release(s->shared[v].sums);
+	}
+	s->shared = NULL;
+	s->shared_bytes = 0;
+}
+
 /* ---- from round to round ---- */
 
 /* Parameters and moments of tile t at one node, from the tiles where its elements were. */
@@ -805,7 +888,7 @@ static enum bpg_status move_node(struct bpg_ctx *ctx, struct bpg_model *m, const
 	struct bpg_lasting *to = &t->lasting[node];
 	const struct bpg_lasting *first = &from->tile[t->from_tile[0]].lasting[node];
 
-	*to = (struct bpg_lasting){ .at = first->at, .arrays = first->arrays };
+	*to = (struct bpg_lasting){ .at = first->at, .arrays = first->arrays, .shared = first->shared };
 	if (!first->alpha || !bpg_mine(m, t->owner))
 		return BPG_OK;
 	to->alpha = bpg_tensor_parameters(m->rt, bpg_lasting_bytes(t->strips, to, 1), t->owner);

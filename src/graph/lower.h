@@ -17,6 +17,11 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 /* What tiles keep goes to where their elements are now, node by node, and is given up where it was; is given up. */
 enum bpg_status bpg_lower_move(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *from, const struct bpg_stage *to);
 void bpg_lower_leave(struct bpg_model *m, const struct bpg_stage *s);
+/* With shared parameters (bpg_bound_options): makes and starts those of a stage; has the step of a pass, whose tiles are all submitted; gives
+ * them up. */
+enum bpg_status bpg_lower_shared(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s);
+enum bpg_status bpg_lower_shared_step(struct bpg_model *m, const struct bpg_stage *s, int pass);
+void bpg_lower_unshare(const struct bpg_model *m, struct bpg_stage *s);
 /* The region's bounds as those of an input node. */
 enum bpg_status bpg_lower_input(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v);
 

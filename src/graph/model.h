@@ -62,6 +62,7 @@ struct bpg_bound_options {
 	/* [segments * rows asked][inputs + 1] written for lower sides; null: not wanted. A row is at least
 	 * sum coef * (x - centre) + constant (the last one) for every x of its region; centres are those of bpg_lower_input. */
 	double *input_planes;
+	bool sharing;             /* all rows of a side of a stage share slopes and tangent points */
 	int patience;             /* iterations without gain after which a row leaves; 0: never */
 	double goal;              /* a row asked whose lower bound is above it leaves; infinite: none does */
 	bpg_progress_fn *progress; /* null: nobody is told */

@@ -981,6 +981,7 @@ enum bpg_status bpg_stage_wave_size(struct bpg_ctx *ctx, struct bpg_model *m, st
 		slots = BPG_MAX(slots, 2 * slot[o]);
 	}
 	free(slot);
+	fixed += s->shared_bytes;
 	BPG_TRY(bpg_stage_tile_bytes(ctx, m, s, &tile));
 	if (fixed + tile > limit && s->iterations) {
 		s->recompute = true;

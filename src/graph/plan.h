@@ -63,10 +63,16 @@ static inline bool bpg_buffer_lasts(const struct bpg_buffer *b)
 	return b->at.count || b->home;
 }
 
+/* Parameters at a node that all rows of a stage share (bpg_task_shared_start). */
+struct bpg_shared {
+	struct bpg_tensor *alpha, *moments, *sums;
+};
+
 /* What a tile keeps from round to round at a node: [arrays][strips][count][16] floats. */
 struct bpg_lasting {
 	struct bpg_alpha_columns at;
 	int arrays;               /* of parameters; moments are twice as many; 0: none here */
+	bool shared;              /* they are the stage's, not the tile's */
 	struct bpg_tensor *alpha, *moments;
 	/* The joint objective, from the walk back to the chain forward: coefficients kept of choices or whole, the point over an input. */
 	struct bpg_tensor *kept, *rows, *point;
@@ -99,7 +105,7 @@ struct bpg_tile {
 /* Bytes of `arrays` times its parameters: 1 themselves, 2 moments, 3 both. */
 static inline size_t bpg_lasting_bytes(int strips, const struct bpg_lasting *l, int arrays)
 {
-	return (size_t)(arrays * l->arrays * strips * BPG_LANES) * (size_t)l->at.count * sizeof(float);
+	return l->shared ? 0 : (size_t)(arrays * l->arrays * strips * BPG_LANES) * (size_t)l->at.count * sizeof(float);
 }
 
 /* Row of the lower or upper side of element i; -1: not asked. */
@@ -126,6 +132,8 @@ struct bpg_stage {
 	int iterations;           /* steps of the optimiser, 0: plain */
 	struct bpg_batch *batch;  /* rows of domains (domains.h); null: of the region */
 	int from, to;             /* passes of this round; pass `iterations` is the last */
+	struct bpg_shared *shared; /* [nodes]; null: rows have their own */
+	size_t shared_bytes;
 	bool joint;               /* the joint objective */
 	enum bpg_phase phase;     /* of a pass, where it is planned */
 	bool bounded;             /* tile.plain is known from the start */

@@ -180,11 +180,12 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 			bool free_slope = v->hop.v->layer->traits & BPG_FREE_SLOPE;
 			l->arrays = free_slope ? 1 : 2;
 			s->at = l->at;
-			s->alpha = params(x, t, v->id, l->arrays, stays ? &l->alpha : NULL);
-			s->moments = params(x, t, v->id, 2 * l->arrays, stays ? &l->moments : NULL);
+			l->shared = x->s->shared != NULL;
+			s->alpha = params(x, t, v->id, l->shared ? 0 : l->arrays, stays && !l->shared ? &l->alpha : NULL); /* shared: stands for the stage's */
+			s->moments = params(x, t, v->id, l->shared ? 0 : 2 * l->arrays, stays && !l->shared ? &l->moments : NULL);
 			if (!x->s->recompute && !last)
 				s->kept = kept(x, t, v->id);
-			if (first)
+			if (first && !l->shared)
 				bpg_plan_step(x, (struct bpg_step){ BPG_STEP_ALPHA_START, v->id, t, 0, 0, -1, -1, 0, { s->alpha, s->moments, s->kept } });
 		}
 	return a;

@@ -37,14 +37,14 @@ static void account(struct bpg_model *m, const struct bpg_stage *s, const struct
 	bool alike = m->placement == BPG_PLACEMENT_FSDP && m->options.ranks > 1; /* each rank has planned for itself */
 	for (int o = 0; o < m->options.owners; o++) {
 		int as = alike ? m->options.rank : o;
-		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[as] + beside[as]);
+		m->most_bytes[o] = BPG_MAX(m->most_bytes[o], m->fixed_bytes[o] + w->most_bytes[as] + beside[as] + (o ? 0 : s->shared_bytes));
 		m->traffic[o] += w->gathered[as];
 	}
 	for (int64_t i = 0; i < w->steps; i++) {
 		m->flops += bpg_step_flops(m, s, w, &w->step[i]);
 		m->planned += w->step[i].kind != BPG_STEP_FREE;
 	}
-	size_t alpha = w->alpha_bytes;
+	size_t alpha = w->alpha_bytes + s->shared_bytes;
 	for (int o = 0; o < m->options.owners; o++)
 		alpha += beside[o];
 	m->alpha_bytes = BPG_MAX(m->alpha_bytes, alpha);
@@ -202,6 +202,24 @@ enum bpg_status bpg_round_pack(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	return st;
 }
 
+/* Passes [from, to). Shared parameters have a step when all tiles have had theirs. */
+static enum bpg_status run_passes(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size)
+{
+	if (!s->shared)
+		return bpg_round_run(ctx, m, s, size, NULL);
+	struct bpg_stage one = *s;
+	enum bpg_status st = BPG_OK;
+
+	for (int pass = s->from; !st && pass < s->to; pass++) {
+		one.from = pass;
+		one.to = pass + 1;
+		st = bpg_round_run(ctx, m, &one, size, NULL);
+		if (!st && pass < s->iterations)
+			st = bpg_lower_shared_step(m, s, pass);
+	}
+	return st;
+}
+
 static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_stage *s, int size, bpg_look_fn *look, void *arg)
 {
 	struct bpg_stage now = *s;
@@ -209,7 +227,7 @@ static enum bpg_status run_tiles(struct bpg_ctx *ctx, struct bpg_model *m, struc
 
 	for (now.from = 0; !st && now.tiles && now.from <= now.iterations; now.from = now.to) {
 		now.to = bpg_round_end(m, &now);
-		st = bpg_round_run(ctx, m, &now, size, NULL);
+		st = run_passes(ctx, m, &now, size);
 		if (m->dry)
 			continue;
 		if (!st)
@@ -232,16 +250,19 @@ enum bpg_status bpg_stage_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	enum bpg_status st = bpg_lower_panels(ctx, m, s);
 
 	if (!st)
+		st = bpg_lower_shared(ctx, m, s);
+	if (!st)
 		st = bpg_stage_wave_size(ctx, m, s, &size);
 	m->kept_stages += s->iterations && !s->recompute;
 	m->recomputed_stages += s->recompute;
-	int together = m->options.memory && s->iterations ? size : s->tiles;
+	int together = m->options.memory && s->iterations && !s->shared ? size : s->tiles;
 	for (int t = 0; !st && t < s->tiles; t += together) {
 		struct bpg_stage some = *s;
 		some.tile = s->tile + t;
 		some.tiles = BPG_MIN(together, s->tiles - t);
 		st = run_tiles(ctx, m, &some, size, look, arg);
 	}
+	bpg_lower_unshare(m, s);
 	bpg_slots_fini(&m->slots); /* those of the next stage may be of another size; all tasks have been waited for */
 	return st;
 }

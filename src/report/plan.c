@@ -37,7 +37,8 @@ enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 		traffic += p->traffic_bytes[o];
 	fprintf(to, "traffic    %.1f MB of weights gathered\n", 1e-6 * (double)traffic);
 	if (p->kept_stages + p->recomputed_stages)
-		fprintf(to, "alpha      %.1f MB; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes, p->kept_stages, p->recomputed_stages);
+		fprintf(to, "alpha      %.1f MB, slopes %s; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes,
+		        p->shared ? "shared by rows" : "of each row", p->kept_stages, p->recomputed_stages);
 	print_owners(to, p);
 	fprintf(to, "plan       %016" PRIx64 "\n", p->plan_hash);
 	return bpg_output_close(ctx, "-", to, true);

@@ -9,6 +9,7 @@ struct bpg_plan {
 	int owners;
 	const int64_t *predicted_bytes; /* [owners] of registered data, at most; lives in the result */
 	int64_t alpha_bytes;      /* of these, parameters of alpha-crown, moments and coefficients */
+	bool shared;              /* slopes are those of all rows of a side */
 	int kept_stages, recomputed_stages; /* optimised, by whether coefficients are kept or recomputed */
 	const int64_t *traffic_bytes; /* [owners] weights that each gathers; lives in the result */
 	int64_t tasks;            /* steps of walks */

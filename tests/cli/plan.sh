@@ -22,7 +22,11 @@ drawing()
 # ---- optimised slopes: their bytes are said, and their steps drawn ----
 
 "$bpgraph" plan "$examples/digits.onnx" --quiet --method alpha-crown --iterations 2 --dot "$tmp/dot" >"$tmp/out" || complain "plan of alpha-crown failed"
-grep -q '^alpha .* MB; coefficients kept in [1-9]' "$tmp/out" || complain "plan of alpha-crown: $(cat "$tmp/out")"
+grep -q '^alpha .* MB, slopes of each row; coefficients kept in [1-9]' "$tmp/out" || complain "plan of alpha-crown: $(cat "$tmp/out")"
+"$bpgraph" plan "$tmp/net.onnx" --quiet --method alpha-crown --iterations 2 >"$tmp/out" || complain "plan of alpha-crown failed"
+own=$(sed -n 's/^alpha *\([0-9.]*\) .*/\1/p' "$tmp/out")
+"$bpgraph" plan "$tmp/net.onnx" --quiet --method alpha-crown --iterations 2 --alpha-sharing node >"$tmp/out" || complain "plan with shared slopes failed"
+awk -v own="$own" '/^alpha .* slopes shared by rows/ { less = $2 < own / 2 } END { exit !less }' "$tmp/out" || complain "$own MB, shared: $(cat "$tmp/out")"
 drawing "$tmp/dot"
 grep -q 'label="adjoint' "$tmp/dot" && grep -q 'label="step' "$tmp/dot" || complain "no step of the optimiser is drawn"
 

@@ -191,6 +191,40 @@ START_TEST(test_progress_and_stop)
 }
 END_TEST
 
+/* Where one row alone is asked, over fixed bounds, it does not matter whether slopes are shared. Else they are worse than a row's own,
+ * and better than none. */
+START_TEST(test_shared)
+{
+	struct bpg_net *net = make(_i);
+	struct bpg_region g = box(net->in_count);
+	struct outcome out[3];
+	const double one[] = { 1 };
+	const int64_t index[] = { 0 };
+	struct bpg_question_row row = { .n = 1, .index = index, .coef = one };
+	double width[3] = { 0 };
+
+	for (int alone = 0; alone < 2; alone++) {
+		for (int k = 0; k < 3; k++) { /* plain, shared, own */
+			struct bpg_bound_options o = alpha(alone ? BPG_OBJECTIVE_FIXED : BPG_OBJECTIVE_LOCAL, k ? STEPS : 0, 0);
+			o.sharing = k == 1;
+			o.sides = alone ? 1 : 3;
+			REQUIRE(!outcome_run(&out[k], ctx, rt, net, &g, &o, alone ? &row : NULL, 1), "%s", bpg_ctx_message(ctx));
+			for (int64_t i = 0; !alone && i < out[k].rows; i++)
+				width[k] += out[k].upper[i] - out[k].lower[i];
+		}
+		if (alone) /* steps in double, steps in float */
+			REQUIRE(fabs(out[1].lower[0] - out[2].lower[0]) <= 0.02 * fabs(out[2].lower[0] - out[0].lower[0]), "plain %.9g, shared %.9g, own %.9g",
+			        out[0].lower[0], out[1].lower[0], out[2].lower[0]);
+		else
+			REQUIRE(width[2] < width[1] && width[1] < width[0], "widths: plain %.9g, shared %.9g, own %.9g", width[0], width[1], width[2]);
+		for (int k = 0; k < 3; k++)
+			outcome_fini(&out[k]);
+	}
+	free(g.lo), free(g.up);
+	bpg_net_free(net);
+}
+END_TEST
+
 /* ---- memory ---- */
 
 static struct bpg_net *wide_net(int which)
@@ -284,6 +318,7 @@ int main(void)
 	tcase_add_loop_test(t, test_leave, 0, NETS);
 	tcase_add_loop_test(t, test_goal, 0, NETS);
 	tcase_add_test(t, test_progress_and_stop);
+	tcase_add_loop_test(t, test_shared, 0, 2); /* weights of planes are a row's own in any case */
 	tcase_add_loop_test(t, test_memory, 0, 4);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);

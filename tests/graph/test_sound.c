@@ -430,6 +430,7 @@ static void try_region(struct trial *t, int kind)
 			b.iterations = method > BPG_METHOD_CROWN ? 3 : 0;
 			b.objective = method > BPG_METHOD_CROWN + 1 ? BPG_OBJECTIVE_JOINT : BPG_OBJECTIVE_LOCAL;
 			b.patience = 1;
+			b.sharing = bpg_rng_below(&t->rng, 3) == 0;
 			struct outcome o;
 			int sides = (int)bpg_rng_below(&t->rng, 6);
 			b.sides = sides == 1 || sides == 2 ? sides : 3;

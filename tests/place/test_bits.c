@@ -93,10 +93,10 @@ static void plane_net(struct build *b)
 	build_output(b, build_dense(b, build_join(b, "Min", build_unary(b, "Softmax", y), x), 7, NULL, NULL));
 }
 
-enum { NETS = 6, WAYS = 6, HASHES = 2 * NETS * WAYS };
+enum { NETS = 6, WAYS = 7, HASHES = 2 * NETS * WAYS };
 static const char *const net_name[NETS] = { "MLP", "convolutions with joins", "max pool", "sigmoid", "MLP over a ball", "planes" };
 static const char *const way_name[WAYS] = { "crown, float32", "crown, float64", "ibp, float32", "alpha-crown, float32", "domains with splits",
-	"alpha-crown, joint" };
+	"alpha-crown, joint", "alpha-crown, shared" };
 
 static void make(struct build *b, int net)
 {
@@ -195,7 +195,8 @@ static int run(const struct setting *s)
 		for (int w = 0; w < WAYS && !bad; w++) {
 			struct bpg_bound_options bound = outcome_options(w == 2 ? BPG_METHOD_IBP : BPG_METHOD_CROWN, w == 1);
 			struct outcome out;
-			bound.iterations = w == 3 || w == 5 ? 6 : 0;
+			bound.iterations = w == 3 || w > 4 ? 6 : 0;
+			bound.sharing = w == 6;
 			bound.objective = w == 5 ? BPG_OBJECTIVE_JOINT : BPG_OBJECTIVE_LOCAL;
 			bound.placement = s->placement;
 			bound.patience = 2; /* some rows leave, the others are packed anew */
