@@ -154,23 +154,47 @@ struct total {
 	double coarse, fine;
 };
 
-/* One term from each lane. */
-CLONES static void add_terms(double *restrict t, struct total *sum)
+/* The parts of one term. */
+static inline double coarse_of(double t)
 {
-	double fine[BPG_LANES];
+	double x = t >= -0x1p+38 ? t : -0x1p+38;
 
-	LANES_DO {
-		double x = t[e] >= -0x1p+38 ? t[e] : -0x1p+38;
-		x = x <= 0x1p+38 ? x : 0x1p+38;
-		x = t[e] == t[e] ? x : 0;
-		double coarse = x + 0x1.8p+40 - 0x1.8p+40, rest = x - coarse;
-		t[e] = coarse;
-		fine[e] = rest + 0x1.8p+4 - 0x1.8p+4;
-	}
-	for (int half = BPG_LANES / 2; half; half /= 2)
-		for (int e = 0; e < half; e++)
-			t[e] += t[e + half], fine[e] += fine[e + half];
-	sum->coarse += t[0];
+	x = x <= 0x1p+38 ? x : 0x1p+38;
+	x = t == t ? x : 0;
+	return x + 0x1.8p+40 - 0x1.8p+40;
+}
+
+static inline double fine_of(double t, double coarse)
+{
+	double rest = t - coarse; /* exact; of a term that was cut much too large */
+
+	rest = rest >= -0x1p-12 ? rest : 0;
+	rest = rest <= 0x1p-12 ? rest : 0;
+	return rest + 0x1.8p+4 - 0x1.8p+4;
+}
+
+/* The sum of all lanes goes to lane 0. */
+static inline void add_lanes(double *restrict x)
+{
+	for (int e = 0; e < 8; e++)
+		x[e] += x[e + 8];
+	for (int e = 0; e < 4; e++)
+		x[e] += x[e + 4];
+	for (int e = 0; e < 2; e++)
+		x[e] += x[e + 2];
+	x[0] += x[1];
+}
+
+/* One term from each lane. */
+CLONES static void add_terms(const double *restrict t, struct total *sum)
+{
+	double coarse[BPG_LANES], fine[BPG_LANES];
+
+	LANES_DO coarse[e] = coarse_of(t[e]);
+	LANES_DO fine[e] = fine_of(t[e], coarse[e]);
+	add_lanes(coarse);
+	add_lanes(fine);
+	sum->coarse += coarse[0];
 	sum->fine += fine[0];
 }
 
@@ -436,14 +460,22 @@ CLONES static void pass_column(float *restrict z, const float *restrict kept, co
 /* The upper line u (x - l) / (u - l) changes with l by u (x - u) / (u - l)^2, with u by -l (x - l) / (u - l)^2; the lower one does
  * not. */
 CLONES static void free_derivative(const float *restrict z, const float *restrict kept, const float *restrict weight, double c, double l, double u,
-                                   double *restrict by_l, double *restrict by_u)
+                                   struct total *restrict sum)
 {
-	double left = u / (u - l) / (u - l), right = -l / (u - l) / (u - l);
+	double left = u / (u - l) / (u - l), right = -l / (u - l) / (u - l), coarse[2][BPG_LANES], fine[2][BPG_LANES];
 
 	LANES_DO {
-		double by = kept[e] < 0 ? (double)kept[e] * weight[e] : 0, x = z[e] + c;
-		by_l[e] = by * left * (x - u);
-		by_u[e] = by * right * (x - l);
+		double by = kept[e] < 0 ? (double)kept[e] * weight[e] : 0, x = z[e] + c, t = by * left * (x - u), s = by * right * (x - l);
+		coarse[0][e] = coarse_of(t);
+		fine[0][e] = fine_of(t, coarse[0][e]);
+		coarse[1][e] = coarse_of(s);
+		fine[1][e] = fine_of(s, coarse[1][e]);
+	}
+	for (int end = 0; end < 2; end++) {
+		add_lanes(coarse[end]);
+		add_lanes(fine[end]);
+		sum[end].coarse += coarse[end][0];
+		sum[end].fine += fine[end][0];
 	}
 }
 
@@ -511,13 +543,9 @@ void bpg_task_alpha_step(struct bpg_rt *rt, void *const *buffer, const void *arg
 					LANES_DO z[e] = s * z[e] + old;
 					continue;
 				}
-				if (sum) {
-					double by_l[BPG_LANES], by_u[BPG_LANES];
+				if (sum)
 					free_derivative(z, (const float *)buffer[3] + i, weight, centre, x[BPG_LOWER * k->n + element],
-					                x[BPG_UPPER * k->n + element], by_l, by_u);
-					add_terms(by_l, &sum[0]);
-					add_terms(by_u, &sum[1]);
-				}
+					                x[BPG_UPPER * k->n + element], sum);
 				if (a->shared) {
 					pass_column(z, (const float *)buffer[3] + i, own, weight, (float)centre, (float)d, s, old, by[0]);
 					scatter(a, q, by, total + per * (next - 1));
