@@ -181,8 +181,9 @@ void bpg_task_toll(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 /* ---- sparse maps ---- */
 
-/* Scatters the terms of every column: to[term] += from[column] * coef, columns in ascending order. */
-static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, const char *from, char *to)
+/* Scatters the terms of every column: to[term] += from[column] * coef, columns in ascending order. An element without a column is its
+ * reference value, but a window holds all that its terms touch. */
+static void scatter(struct bpg_rt *rt, const struct bpg_arg_map *m, const struct bpg_sparse *sp, const char *from, char *to)
 {
 	const struct bpg_columns *k = m->hop->out, *d = m->hop->in[m->k];
 	int64_t fc = bpg_columns_in(k, &m->from.window), tc = bpg_columns_in(d, &m->to.window);
@@ -195,9 +196,9 @@ static void scatter(const struct bpg_arg_map *m, const struct bpg_sparse *sp, co
 				if (sp->operand[t] != m->hop->operand[m->k])
 					continue;
 				int64_t c = bpg_columns_column(d, &m->to.window, bpg_columns_place(d, sp->index[t]));
-				if (c < 0)
-					continue;
-				for (int q = 0; q < m->from.strips; q++) {
+				if (c < 0 && d->grid)
+					bpg_rt_fault(rt, BPG_ENUMERIC, "node '%s' (%s): a term lies outside of its window", m->hop->v->name, m->hop->v->op);
+				for (int q = 0; c >= 0 && q < m->from.strips; q++) {
 					const char *x = from + (q * fc + s.column + j) * lane;
 					char *y = to + (q * tc + c) * lane;
 					BY_TYPE(m->from.wide, axpy_f32(F32(y), F32(x), sp->coef[t]), axpy_f64(F64(y), F64(x), sp->coef[t]));
@@ -215,9 +216,8 @@ void bpg_task_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_map *m = arg;
 
-	(void)rt;
 	clear(m->hop->in[m->k], &m->to, buffer[1]);
-	scatter(m, m->hop->terms, buffer[0], buffer[1]);
+	scatter(rt, m, m->hop->terms, buffer[0], buffer[1]);
 }
 
 /* ---- joins ---- */

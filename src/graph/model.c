@@ -123,12 +123,13 @@ static enum bpg_status node_new(struct bpg_ctx *ctx, struct bpg_model *m, int id
 	return BPG_OK;
 }
 
-static enum bpg_status use_terms(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+/* shares: its columns are those of its operands, if it is elementwise. */
+static enum bpg_status use_terms(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, bool shares)
 {
 	v->hop.terms = bpg_sparse_linear(v->hop.v);
 	if (!v->hop.terms)
 		return bpg_fail(ctx, BPG_ENOMEM, "%s: node '%s' (%s): memory is short for its sparse form", m->net->path, v->hop.v->name, v->hop.v->op);
-	v->hop.kind = is_element(v->hop.v, v->hop.terms) ? BPG_HOP_ELEMENT : BPG_HOP_TERMS;
+	v->hop.kind = shares && is_element(v->hop.v, v->hop.terms) ? BPG_HOP_ELEMENT : BPG_HOP_TERMS;
 	return BPG_OK;
 }
 
@@ -159,7 +160,7 @@ static enum bpg_status set_grids(struct bpg_ctx *ctx, struct bpg_model *m)
 		if (!grid_of(v->columns.n, c->out_channels, c->out_size, c->out_stride, &out)
 		    || !grid_of(m->node[v->src[0]].columns.n, c->in_channels, c->in_size, c->in_stride, &in)
 		    || (go->grid && !same_grid(go, &out)) || (gi->grid && !same_grid(gi, &in)) || (go == gi && !same_grid(&in, &out))) {
-			BPG_TRY(use_terms(ctx, m, v));
+			BPG_TRY(use_terms(ctx, m, v, false));
 			continue;
 		}
 		*go = out;
@@ -237,7 +238,7 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	for (int i = 0; i < m->nodes; i++) {
 		BPG_TRY_TO(node_new(ctx, m, i), fail);
 		if (m->node[i].hop.kind == BPG_HOP_TERMS)
-			BPG_TRY_TO(use_terms(ctx, m, &m->node[i]), fail);
+			BPG_TRY_TO(use_terms(ctx, m, &m->node[i], true), fail);
 	}
 	BPG_TRY_TO(set_grids(ctx, m), fail);
 	for (int o = 0; o < net->outputs; o++)

@@ -62,6 +62,28 @@ static void transposed(struct build *b, int x, int64_t outs, int64_t groups, con
 	build_conv_transpose(b, x, outs, groups, w, extra);
 }
 
+/* The same elements as an image of other channels, rows and columns, each channel scaled: a convolution that is elementwise. */
+static void regrouped(struct build *b, int x)
+{
+	const int64_t *d = b->t[x].dim + 1, shape[4][3] = { { d[1], d[0], d[2] }, { d[0], d[2], d[1] }, { d[0] * d[1], 1, d[2] }, { 1, d[0] * d[1], d[2] } };
+	struct build_window one = { { 1, 1 }, { 1, 1 }, { 0 }, { 1, 1 } };
+
+	x = build_image(b, x, shape[build_below(b, 4)]);
+	build_conv(b, x, b->t[x].dim[1], b->t[x].dim[1], &one, NULL, NULL);
+}
+
+/* Such a one between convolutions of two images of different shape. */
+static void two_grids(struct build *b)
+{
+	struct build_window w = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } };
+	int x = build_conv(b, pick(b, 4), 1, 1, &w, NULL, NULL);
+
+	regrouped(b, x);
+	x = build_unary(b, "Relu", build_conv(b, pick(b, 4), 1 + build_below(b, 3), 1, &w, NULL, NULL));
+	if (build_below(b, 2))
+		build_conv(b, x, 1 + build_below(b, 2), 1, &w, NULL, NULL);
+}
+
 static void image_step(struct build *b)
 {
 	static const char *const unary[] = { "Relu", "Relu", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Neg" };
@@ -72,7 +94,7 @@ static void image_step(struct build *b)
 	if (x < 0)
 		return;
 	channels = b->t[x].dim[1];
-	switch (build_below(b, 12)) {
+	switch (build_below(b, 13)) {
 	case 0: case 1: case 2:
 		groups = channels % 2 == 0 && build_below(b, 2) ? 2 : 1;
 		if (draw_window(b, x, true, &w))
@@ -103,6 +125,9 @@ static void image_step(struct build *b)
 		groups = channels % 2 == 0 && build_below(b, 2) ? 2 : 1;
 		if (draw_window(b, x, false, &w) && b->t[x].dim[2] * b->t[x].dim[3] <= 36)
 			transposed(b, x, groups * (1 + build_below(b, 2)), groups, &w);
+		return;
+	case 11:
+		regrouped(b, x);
 		return;
 	default:
 		build_concat(b, x, partner(b, x), 1);
@@ -164,6 +189,8 @@ static struct bpg_net *draw_net(struct bpg_ctx *ctx, uint64_t seed)
 			build_input(&b, 4, (int64_t[]){ 1, 1 + build_below(&b, 2), 2 + build_below(&b, 3), 2 + build_below(&b, 3) });
 		else
 			build_vector(&b, 1 + build_below(&b, 5));
+	if (image && !decoder && build_below(&b, 3) == 0)
+		two_grids(&b);
 	for (int steps = 3 + build_below(&b, 8); steps > 0; steps--)
 		if (image)
 			image_step(&b);
