@@ -50,7 +50,8 @@ static void end_block(struct bpg_conv_sums *s)
 }
 
 /* One position: its taps in order, cut into blocks. */
-static void add_position(struct bpg_conv_sums *s, const struct bpg_conv *v, struct axis_tap *const axis[2], int ny, int nx, int64_t width, int64_t block)
+static void add_position(struct bpg_conv_sums *s, const struct bpg_conv *v, struct axis_tap *const axis[2], int ny, int nx,
+                         int64_t width, int64_t block)
 {
 	int64_t ocg = v->out_channels / v->groups, each = BPG_MAX((int64_t)1, block / ocg), part = -1;
 
@@ -76,15 +77,18 @@ static void add_position(struct bpg_conv_sums *s, const struct bpg_conv *v, stru
 		end_block(s);
 }
 
-bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t, int64_t block)
+bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t,
+                        int64_t block)
 {
 	int64_t ocg = v->out_channels / v->groups, positions = (int64_t)(t->up[0] - t->lo[0]) * (t->up[1] - t->lo[1]);
 	int64_t most = positions * most_taps(v, 0) * most_taps(v, 1) * ((ocg + block - 1) / block);
-	struct axis_tap *axis[2] = { malloc((size_t)(v->kernel[0] + 1) * sizeof **axis), malloc((size_t)(v->kernel[1] + 1) * sizeof **axis) };
+	struct axis_tap *axis[2] = { malloc((size_t)(v->kernel[0] + 1) * sizeof **axis),
+		                     malloc((size_t)(v->kernel[1] + 1) * sizeof **axis) };
 	bool ok;
 
-	*s = (struct bpg_conv_sums){ .first = malloc((size_t)(positions + 1) * sizeof *s->first), .end = malloc((size_t)(most + 1) * sizeof *s->end),
-	                             .run = malloc((size_t)(most + 1) * sizeof *s->run) };
+	*s = (struct bpg_conv_sums){ .first = malloc((size_t)(positions + 1) * sizeof *s->first),
+		                     .end = malloc((size_t)(most + 1) * sizeof *s->end),
+		                     .run = malloc((size_t)(most + 1) * sizeof *s->run) };
 	ok = s->first && s->end && s->run && axis[0] && axis[1];
 	for (int64_t y = t->lo[0]; ok && y < t->up[0]; y++) {
 		int ny = axis_taps(v, 0, y, f, axis[0]);
@@ -98,13 +102,15 @@ bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const
 	return ok;
 }
 
-bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t)
+bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f,
+                           const struct bpg_window *t)
 {
 	int64_t icg = v->in_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
 	int64_t positions = (int64_t)(t->up[0] - t->lo[0]) * (t->up[1] - t->lo[1]);
 
-	*s = (struct bpg_conv_sums){ .first = malloc((size_t)(positions + 1) * sizeof *s->first), .end = malloc((size_t)(positions + 1) * sizeof *s->end),
-	                             .run = malloc((size_t)(positions * taps + 1) * sizeof *s->run) };
+	*s = (struct bpg_conv_sums){ .first = malloc((size_t)(positions + 1) * sizeof *s->first),
+		                     .end = malloc((size_t)(positions + 1) * sizeof *s->end),
+		                     .run = malloc((size_t)(positions * taps + 1) * sizeof *s->run) };
 	if (!s->first || !s->end || !s->run)
 		return false;
 	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
@@ -115,7 +121,8 @@ bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, co
 				int64_t iy = y * v->stride[0] - v->pad[0] + k / v->kernel[1] * v->dilation[0];
 				int64_t ix = x * v->stride[1] - v->pad[1] + k % v->kernel[1] * v->dilation[1];
 				if (iy >= f->lo[0] && iy < f->up[0] && ix >= f->lo[1] && ix < f->up[1])
-					add_run(s, ((iy - f->lo[0]) * (f->up[1] - f->lo[1]) + ix - f->lo[1]) * v->in_channels, k * icg, icg);
+					add_run(s, ((iy - f->lo[0]) * (f->up[1] - f->lo[1]) + ix - f->lo[1]) * v->in_channels,
+					        k * icg, icg);
 			}
 			if (s->runs > before)
 				end_block(s);

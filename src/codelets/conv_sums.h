@@ -20,10 +20,12 @@ struct bpg_conv_sums {
 
 /* Those of the input positions of window t, from a tile over the window f of the output; blocks of at most `block` products.
  * False when memory is short; bpg_conv_sums_fini is called in any case. */
-bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t, int64_t block);
-/* The other way: what each output position of window t sums of a tile over window f of the input, runs of input channels, all in one
- * block. */
-bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t);
+bool bpg_conv_sums_init(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f, const struct bpg_window *t,
+                        int64_t block);
+/* The other way: what each output position of window t sums of a tile over window f of the input, runs of input channels, all in
+ * one block. */
+bool bpg_conv_sums_forward(struct bpg_conv_sums *s, const struct bpg_conv *v, const struct bpg_window *f,
+                           const struct bpg_window *t);
 void bpg_conv_sums_fini(struct bpg_conv_sums *s);
 
 #endif

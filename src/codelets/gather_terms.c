@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-bool bpg_gather_terms_turn(struct bpg_gather_terms *to, int64_t n, const int64_t *first, const struct bpg_plane_term *term, int64_t targets)
+bool bpg_gather_terms_turn(struct bpg_gather_terms *to, int64_t n, const int64_t *first, const struct bpg_plane_term *term,
+                           int64_t targets)
 {
 	*to = (struct bpg_gather_terms){ .columns = targets, .first = bpg_calloc((size_t)targets + 2, sizeof *to->first),
 	                                 .term = malloc((size_t)(first[n] + 1) * sizeof *to->term) };
@@ -16,7 +17,8 @@ bool bpg_gather_terms_turn(struct bpg_gather_terms *to, int64_t n, const int64_t
 		to->first[c + 2] += to->first[c + 1];
 	for (int64_t j = 0; j < n; j++)
 		for (int64_t t = first[j]; t < first[j + 1]; t++)
-			to->term[to->first[term[t].column + 1]++] = (struct bpg_plane_term){ (int32_t)j, term[t].lower, term[t].upper };
+			to->term[to->first[term[t].column + 1]++] = (struct bpg_plane_term){ (int32_t)j, term[t].lower,
+				                                                             term[t].upper };
 	return true;
 }
 
@@ -35,7 +37,9 @@ bool bpg_gather_terms_map(struct bpg_gather_terms *to, const struct bpg_arg_map 
 		int64_t i = bpg_columns_element(k, bpg_columns_at(k, &m->from.window, j));
 		first[j + 1] = first[j];
 		for (int64_t t = s->first[i]; t < s->first[i + 1]; t++) {
-			int64_t c = s->operand[t] == m->hop->operand[m->k] ? bpg_columns_column(d, &m->to.window, bpg_columns_place(d, s->index[t])) : -1;
+			int64_t c = s->operand[t] == m->hop->operand[m->k]
+			                    ? bpg_columns_column(d, &m->to.window, bpg_columns_place(d, s->index[t]))
+			                    : -1;
 			if (c >= 0)
 				term[first[j + 1]++] = (struct bpg_plane_term){ (int32_t)c, s->coef[t], 0 };
 		}

@@ -1,7 +1,8 @@
 /* adjoint.h - the product the other way, one block of threads: a chain of fused operations over the columns in rising order.
  *
- * Each thread has eight lanes of a strip times eight outputs in registers. The weights of a group of eight columns lie side by side for each
- * output: they are kept in two halves, so that eight threads with neighbouring outputs read from different banks. */
+ * Each thread has eight lanes of a strip times eight outputs in registers. The weights of a group of eight columns lie side by
+ * side for each output: they are kept in two halves, so that eight threads with neighbouring outputs read from different banks.
+ */
 #ifndef BPG_CUDA_ADJOINT_H
 #define BPG_CUDA_ADJOINT_H
 
@@ -25,7 +26,8 @@ BODY int64_t adjoint_blocks(const struct bpg_cuda_adjoint *p)
 }
 
 /* Columns j .. j+7 (those there are) of the strips, all eight weights of the outputs: the last group is padded. */
-BODY void adjoint_load(const struct bpg_cuda_adjoint *p, int64_t strip, int64_t out, int64_t j, float *h, float (*w)[J_OUTPUTS * 4])
+BODY void adjoint_load(const struct bpg_cuda_adjoint *p, int64_t strip, int64_t out, int64_t j, float *h,
+                       float (*w)[J_OUTPUTS * 4])
 {
 	int strips = (int)BPG_LEAST((int64_t)J_STRIPS, p->strips - strip), outs = (int)BPG_LEAST((int64_t)J_OUTPUTS, p->n - out);
 	int columns = (int)BPG_LEAST((int64_t)BPG_GROUP, p->columns - j);
@@ -35,13 +37,15 @@ BODY void adjoint_load(const struct bpg_cuda_adjoint *p, int64_t strip, int64_t 
 		for (int k = 0; k < J_STRIPS * BPG_GROUP * 4 / J_THREADS; k++) {
 			int i = t + k * J_THREADS, s = i / (BPG_GROUP * 4), piece = i % (BPG_GROUP * 4);
 			if (s < strips && piece < columns * 4)
-				COPY16(h + s * (BPG_GROUP * BPG_LANES + BPG_LANES) + piece * 4, p->H + (strip + s) * p->h_strip + j * BPG_LANES + piece * 4);
+				COPY16(h + s * (BPG_GROUP * BPG_LANES + BPG_LANES) + piece * 4,
+				       p->H + (strip + s) * p->h_strip + j * BPG_LANES + piece * 4);
 		}
 		UNROLL
 		for (int k = 0; k < J_OUTPUTS * 2 / J_THREADS; k++) {
 			int i = t + k * J_THREADS;
 			if (i / 2 < outs)
-				COPY16(&w[i % 2][i / 2 * 4], p->W + j / BPG_GROUP * p->w_group + (out + i / 2) * BPG_GROUP + i % 2 * 4);
+				COPY16(&w[i % 2][i / 2 * 4],
+				       p->W + j / BPG_GROUP * p->w_group + (out + i / 2) * BPG_GROUP + i % 2 * 4);
 		}
 	}
 }
@@ -94,7 +98,8 @@ BODY void adjoint_block(const struct bpg_cuda_adjoint *p, int64_t block, struct 
 		COPY_END();
 	}
 	for (int64_t c = 0; c < chunks; c++) {
-		int into = stage == 0 ? J_STAGES - 1 : stage - 1, columns = (int)BPG_LEAST((int64_t)BPG_GROUP, p->columns - c * BPG_GROUP);
+		int into = stage == 0 ? J_STAGES - 1 : stage - 1,
+		    columns = (int)BPG_LEAST((int64_t)BPG_GROUP, p->columns - c * BPG_GROUP);
 
 		COPY_WAIT(J_STAGES - 2);
 		BARRIER();

@@ -35,7 +35,8 @@ extern "C" int bpg_cuda_blas_prepare(void *handle, void *stream, void *workspace
 	return e;
 }
 
-extern "C" int bpg_cuda_blas_product(void *handle, int64_t m, int64_t n, int64_t k, const float *A, const float *B, bool accumulate, float *C)
+extern "C" int bpg_cuda_blas_product(void *handle, int64_t m, int64_t n, int64_t k, const float *A, const float *B,
+                                     bool accumulate, float *C)
 {
 	const float one = 1, keep = accumulate ? 1 : 0;
 

@@ -29,8 +29,9 @@
 
 /* A copy of 16 bytes from global to shared memory that goes on by itself; COPY_END closes a batch, and after COPY_WAIT(n) all but
  * the last n batches of this thread have arrived. */
-#define COPY16(to, from)                                                                                  \
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+#define COPY16(to, from) \
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) \
+	             : "memory")
 #define COPY_END() asm volatile("cp.async.commit_group;" ::: "memory")
 #define COPY_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 

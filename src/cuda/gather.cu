@@ -49,7 +49,8 @@ extern "C" struct bpg_cuda_ring *bpg_cuda_ring_new(int devices, const char **why
 		*why = ncclGetErrorString(e);
 	}
 	for (int i = 0; ok && i < devices; i++)
-		ok = cudaSetDevice(i) == cudaSuccess && cudaStreamCreateWithFlags(&r->stream[i], cudaStreamNonBlocking) == cudaSuccess;
+		ok = cudaSetDevice(i) == cudaSuccess &&
+		     cudaStreamCreateWithFlags(&r->stream[i], cudaStreamNonBlocking) == cudaSuccess;
 	cudaSetDevice(before);
 	if (ok)
 		return r;

@@ -89,7 +89,8 @@ static void forget(void)
 		free(shared);                           \
 	} while (0)
 
-#define PRODUCT(shape, strips, groups) BLOCKS(product_block_##shape, struct product_shared_##shape, product_blocks(p, strips, groups))
+#define PRODUCT(shape, strips, groups) \
+	BLOCKS(product_block_##shape, struct product_shared_##shape, product_blocks(p, strips, groups))
 
 void bpg_host_product(const struct bpg_cuda_product *p)
 {

@@ -125,7 +125,8 @@ BODY bool product_next(const struct bpg_cuda_product *p, struct product_walk *w,
 /* Element i of strips x columns x 16: the blocks that were computed side by side, in order. */
 BODY void product_fold(const struct bpg_cuda_product *p, int64_t i)
 {
-	int64_t n = p->strips * p->columns * BPG_LANES, row = p->columns * BPG_LANES, at = i / row * p->c_strip + i % row, parts = product_parts(p);
+	int64_t n = p->strips * p->columns * BPG_LANES, row = p->columns * BPG_LANES, at = i / row * p->c_strip + i % row,
+	        parts = product_parts(p);
 
 	if (p->wide) {
 		const double *part = (const double *)p->space + i;

@@ -19,7 +19,8 @@ BODY void step_element(const struct bpg_cuda_step *p, int64_t i)
 		return;
 	}
 	int64_t n = p->strips * p->choices * BPG_LANES, k = (strip * p->choices + choice) * BPG_LANES + e;
-	float c = (float)p->bounds[BPG_CENTRE * p->n + p->element[j]], d = (float)-f[BPG_TIMES_OLD_LO * p->places], kept = p->kept[k], alpha = p->alpha[k];
+	float c = (float)p->bounds[BPG_CENTRE * p->n + p->element[j]], d = (float)-f[BPG_TIMES_OLD_LO * p->places],
+	      kept = p->kept[k], alpha = p->alpha[k];
 	float at = z + c, weight = p->weight ? p->weight[strip * BPG_LANES + e] : 1, g = kept > 0 ? kept * at * weight : 0;
 	float m = 0.9f * p->moments[k] + 0.1f * g, v = 0.999f * p->moments[n + k] + 0.001f * g * g;
 
@@ -34,7 +35,8 @@ BODY void step_element(const struct bpg_cuda_step *p, int64_t i)
 /* Element i of the tile. */
 BODY void corner_element(const struct bpg_cuda_corner *p, int64_t i)
 {
-	int64_t e = i % BPG_LANES, j = i / BPG_LANES % p->columns, strip = i / BPG_LANES / p->columns, rows = p->strips * BPG_LANES;
+	int64_t e = i % BPG_LANES, j = i / BPG_LANES % p->columns, strip = i / BPG_LANES / p->columns,
+	        rows = p->strips * BPG_LANES;
 	double v = p->wide ? ((const double *)p->tile)[i] : (double)((const float *)p->tile)[i], radius = p->radius[j];
 
 	if (!p->norm) {

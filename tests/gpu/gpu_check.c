@@ -1,5 +1,5 @@
-/* bpgraph-gpu-check: the kernels of src/cuda on a device against the CPU's tasks, bit by bit; rates against cuBLAS; the same bits in
- * every run; AllGather by NCCL over the devices there are. Prints a table. Needs no StarPU.
+/* bpgraph-gpu-check: the kernels of src/cuda on a device against the CPU's tasks, bit by bit; rates against cuBLAS; the same bits
+ * in every run; AllGather by NCCL over the devices there are. Prints a table. Needs no StarPU.
  *
  *   bpgraph-gpu-check [--shapes N] [--seed N] [--no-rates]
  *
@@ -77,9 +77,20 @@ ON_DEVICE(start)
 ON_DEVICE(step)
 ON_DEVICE(corner)
 
-static const struct gpu_backend device = { .name = "device", .put = put, .get = get, .drop = bpg_cuda_free,
-	.product = product, .adjoint = adjoint, .relax = relax, .sums = sums, .map = map, .deal = deal, .copy = copy, .start = start, .step = step,
-	.corner = corner };
+static const struct gpu_backend device = { .name = "device",
+	                                   .put = put,
+	                                   .get = get,
+	                                   .drop = bpg_cuda_free,
+	                                   .product = product,
+	                                   .adjoint = adjoint,
+	                                   .relax = relax,
+	                                   .sums = sums,
+	                                   .map = map,
+	                                   .deal = deal,
+	                                   .copy = copy,
+	                                   .start = start,
+	                                   .step = step,
+	                                   .corner = corner };
 
 /* ---- bits ---- */
 
@@ -101,8 +112,8 @@ static void check_bits(int shapes, uint64_t seed)
 		if (!ok)
 			line(gpu_cases[c].name, false, "shape %d of seed %llu: %s", i - 1, (unsigned long long)seed, why);
 		else
-			line(gpu_cases[c].name, hash[0] == hash[1], "%d shapes have the bits of the CPU, twice %016llx, %016llx", shapes,
-			     (unsigned long long)hash[0], (unsigned long long)hash[1]);
+			line(gpu_cases[c].name, hash[0] == hash[1], "%d shapes have the bits of the CPU, twice %016llx, %016llx",
+			     shapes, (unsigned long long)hash[0], (unsigned long long)hash[1]);
 	}
 }
 
@@ -116,10 +127,7 @@ struct rate {
 	float *C;
 };
 
-static int own_product(void *x)
-{
-	return bpg_cuda_product(&((struct rate *)x)->p, NULL);
-}
+static int own_product(void *x) { return bpg_cuda_product(&((struct rate *)x)->p, NULL); }
 
 static int blas_product(void *x)
 {
@@ -160,8 +168,19 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	int times = flops > 1e11 ? 5 : 20;
 	char what[64];
 
-	r.p = (struct bpg_cuda_product){ .wide = wide, .strips = m / BPG_LANES, .columns = n, .A = A, .W = W, .C = C, .a_strip = k * BPG_LANES,
-		                         .w_group = k * BPG_GROUP, .c_strip = n * BPG_LANES, .k1 = k, .block = BPG_BLOCK, .cells = 1, .sets = 1 };
+	r.p = (struct bpg_cuda_product){ .wide = wide,
+		                         .strips = m / BPG_LANES,
+		                         .columns = n,
+		                         .A = A,
+		                         .W = W,
+		                         .C = C,
+		                         .a_strip = k * BPG_LANES,
+		                         .w_group = k * BPG_GROUP,
+		                         .c_strip = n * BPG_LANES,
+		                         .k1 = k,
+		                         .block = BPG_BLOCK,
+		                         .cells = 1,
+		                         .sets = 1 };
 	for (int shape = BPG_SHAPE_AUTO; shape <= BPG_SHAPE_SMALL; shape++) {
 		r.p.shape = shape;
 		r.p.space = shape == BPG_SHAPE_AUTO ? space : NULL;
@@ -177,7 +196,8 @@ static void rate(void *blas, int64_t m, int64_t n, int64_t k, bool wide)
 	if (wide)
 		line(what, best[0] > 0, "product %.2f TFLOP/s (middle %.2f, small %.2f)", best[0], best[2], best[3]);
 	else
-		line(what, best[0] > 0 && blas_rate > 0, "product %.2f TFLOP/s (large %.2f, middle %.2f, small %.2f), cublasSgemm pedantic %.2f: %.0f %%", best[0],
+		line(what, best[0] > 0 && blas_rate > 0,
+		     "product %.2f TFLOP/s (large %.2f, middle %.2f, small %.2f), cublasSgemm pedantic %.2f: %.0f %%", best[0],
 		     best[1], best[2], best[3], blas_rate, 100 * best[0] / blas_rate);
 	bpg_cuda_free(A), bpg_cuda_free(C), bpg_cuda_free(W), bpg_cuda_free(space);
 }
@@ -192,7 +212,8 @@ static void rows_rate(int64_t m, int64_t n)
 {
 	int64_t strips = m / BPG_LANES;
 	float *tile = noise(m * n, sizeof *tile), *z = noise(m * n, sizeof *z), *W = noise(n * n, sizeof *W);
-	double *state = noise(BPG_STATES * m, sizeof *state), *planes = malloc((size_t)(BPG_PLANE_FIELDS * n) * sizeof *planes), s;
+	double *state = noise(BPG_STATES * m, sizeof *state), *planes = malloc((size_t)(BPG_PLANE_FIELDS * n) * sizeof *planes),
+	       s;
 	int32_t *element = malloc((size_t)n * sizeof *element);
 
 	if (!planes || !element)
@@ -203,11 +224,32 @@ static void rows_rate(int64_t m, int64_t n)
 		element[i] = (int32_t)i;
 	double *d_planes = put(planes, (size_t)(BPG_PLANE_FIELDS * n) * sizeof *planes);
 	int32_t *d_element = put(element, (size_t)n * sizeof *element);
-	struct bpg_cuda_adjoint a = { .strips = strips, .columns = n, .n = n, .H = tile, .W = W, .Z = z, .h_strip = n * BPG_LANES, .w_group = n * BPG_GROUP,
+	struct bpg_cuda_adjoint a = { .strips = strips,
+		                      .columns = n,
+		                      .n = n,
+		                      .H = tile,
+		                      .W = W,
+		                      .Z = z,
+		                      .h_strip = n * BPG_LANES,
+		                      .w_group = n * BPG_GROUP,
 		                      .z_strip = n * BPG_LANES };
-	struct bpg_cuda_relax x = { .slack = true, .strips = strips, .columns = n, .at = { n, 0, 0 }, .tile = tile, .state = state, .planes = d_planes, .places = n };
-	struct bpg_cuda_sums b = { .kind = BPG_SUM_REGION, .norm = 2, .strips = strips, .columns = n, .tile = tile, .state = state, .element = d_element,
-		                   .bounds = d_planes, .n = n };
+	struct bpg_cuda_relax x = { .slack = true,
+		                    .strips = strips,
+		                    .columns = n,
+		                    .at = { n, 0, 0 },
+		                    .tile = tile,
+		                    .state = state,
+		                    .planes = d_planes,
+		                    .places = n };
+	struct bpg_cuda_sums b = { .kind = BPG_SUM_REGION,
+		                   .norm = 2,
+		                   .strips = strips,
+		                   .columns = n,
+		                   .tile = tile,
+		                   .state = state,
+		                   .element = d_element,
+		                   .bounds = d_planes,
+		                   .n = n };
 	char what[64];
 
 	snprintf(what, sizeof what, "adjoint %lldx%lldx%lld", (long long)m, (long long)n, (long long)n);
@@ -219,15 +261,23 @@ static void rows_rate(int64_t m, int64_t n)
 	snprintf(what, sizeof what, "region %lldx%lld", (long long)m, (long long)n);
 	s = bpg_cuda_time(own_sums, &b, 20);
 	line(what, s > 0, "%.1f us, %.0f GB/s of the tile", s * 1e6, s > 0 ? 4e-9 * (double)m * (double)n / s : 0);
-	bpg_cuda_free(tile), bpg_cuda_free(z), bpg_cuda_free(W), bpg_cuda_free(state), bpg_cuda_free(d_planes), bpg_cuda_free(d_element);
+	bpg_cuda_free(tile), bpg_cuda_free(z), bpg_cuda_free(W), bpg_cuda_free(state), bpg_cuda_free(d_planes),
+	        bpg_cuda_free(d_element);
 	free(planes), free(element);
 }
 
 /* A convolution of 3 x 3 between maps of the same size and channels, for m rows over all of it. */
 static void conv_rate(int64_t m, int64_t channels, int32_t size)
 {
-	struct bpg_conv v = { .in_channels = channels, .out_channels = channels, .groups = 1, .in_size = { size, size }, .out_size = { size, size },
-		              .kernel = { 3, 3 }, .stride = { 1, 1 }, .pad = { 1, 1 }, .dilation = { 1, 1 } };
+	struct bpg_conv v = { .in_channels = channels,
+		              .out_channels = channels,
+		              .groups = 1,
+		              .in_size = { size, size },
+		              .out_size = { size, size },
+		              .kernel = { 3, 3 },
+		              .stride = { 1, 1 },
+		              .pad = { 1, 1 },
+		              .dilation = { 1, 1 } };
 	struct bpg_window w = { { 0, 0 }, { size, size } };
 	struct bpg_conv_sums sums;
 	int64_t n = channels * size * size, k = 9 * channels, products = 0;
@@ -238,10 +288,23 @@ static void conv_rate(int64_t m, int64_t channels, int32_t size)
 	for (int64_t i = 0; i < sums.runs; i++)
 		products += sums.run[i].n;
 	float *A = noise(m * n, sizeof *A), *C = noise(m * n, sizeof *C), *W = noise(k * channels, sizeof *W);
-	int *first = put(sums.first, (size_t)(sums.positions + 1) * sizeof *first), *end = put(sums.end, (size_t)sums.blocks * sizeof *end);
+	int *first = put(sums.first, (size_t)(sums.positions + 1) * sizeof *first),
+	    *end = put(sums.end, (size_t)sums.blocks * sizeof *end);
 	struct bpg_run *run = put(sums.run, (size_t)sums.runs * sizeof *run);
-	struct bpg_cuda_product p = { .strips = m / BPG_LANES, .columns = channels, .A = A, .W = W, .C = C, .a_strip = n * BPG_LANES, .w_group = k * BPG_GROUP,
-		                      .c_strip = n * BPG_LANES, .cells = sums.positions, .sets = 1, .c_cell = channels, .first = first, .end = end, .run = run };
+	struct bpg_cuda_product p = { .strips = m / BPG_LANES,
+		                      .columns = channels,
+		                      .A = A,
+		                      .W = W,
+		                      .C = C,
+		                      .a_strip = n * BPG_LANES,
+		                      .w_group = k * BPG_GROUP,
+		                      .c_strip = n * BPG_LANES,
+		                      .cells = sums.positions,
+		                      .sets = 1,
+		                      .c_cell = channels,
+		                      .first = first,
+		                      .end = end,
+		                      .run = run };
 	double s = bpg_cuda_time(own_conv, &p, 10);
 
 	snprintf(what, sizeof what, "conv 3x3 %lldx(%lldx%dx%d)", (long long)m, (long long)channels, size, size);
@@ -302,7 +365,10 @@ static void check_gather(int devices)
 		ok = e == 0 && !memcmp(got, host[0], BYTES);
 	}
 	line("NCCL AllGather", ok, "version %d, size %d%s: %s", bpg_cuda_nccl_version(), n, n > 1 ? " (communicators only)" : "",
-	     !ring ? why : e ? bpg_cuda_error(e > 0 ? e : 0) : ok ? "the panel is the shards" : "the panel differs");
+	     !ring ? why
+	     : e   ? bpg_cuda_error(e > 0 ? e : 0)
+	     : ok  ? "the panel is the shards"
+	           : "the panel differs");
 	bpg_cuda_ring_free(ring);
 #else
 	(void)devices;
@@ -332,12 +398,13 @@ int main(int argc, char **argv)
 	}
 	devices = bpg_cuda_devices(&why);
 	if (devices == 0) {
-		printf("no CUDA device that runs these kernels: nothing was checked on a GPU (CUDA: %s)\n", *why ? why : "none is visible");
+		printf("no CUDA device that runs these kernels: nothing was checked on a GPU (CUDA: %s)\n",
+		       *why ? why : "none is visible");
 		return 77;
 	}
 	bpg_cuda_describe(&d);
-	line("device", true, "%s, sm_%d%d, %d processors, %.1f GiB, %d in all; driver %d, runtime %d", d.name, d.major, d.minor, d.processors,
-	     (double)d.bytes / (1 << 30), devices, d.driver, d.runtime);
+	line("device", true, "%s, sm_%d%d, %d processors, %.1f GiB, %d in all; driver %d, runtime %d", d.name, d.major, d.minor,
+	     d.processors, (double)d.bytes / (1 << 30), devices, d.driver, d.runtime);
 	check_bits(shapes, seed);
 	if (rates)
 		check_rates();
