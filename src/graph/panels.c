@@ -226,7 +226,7 @@ void bpg_slot_bytes(const struct bpg_model *m, const struct bpg_stage *s, size_t
 			continue;
 		for (int p = 0; p < v->panels; p++)
 			look(&l, bpg_panel_bytes(v, p), v->panel_owner[p]);
-		if (v->forward && s->iterations)
+		if (v->forward)
 			look(&l, bpg_panel_bytes(v, BPG_PANEL_FORWARD), v->forward_owner);
 	}
 	for (int o = 0; o < m->options.owners; o++)
@@ -319,6 +319,8 @@ enum bpg_status bpg_lower_gather(struct bpg_ctx *ctx, struct bpg_model *m, struc
 		return transfer(ctx, m, slots, p, owner);
 	if (!bpg_mine(m, owner))
 		return BPG_OK;
+	if (a.bytes > slots->bytes[owner])
+		return bpg_fail(ctx, BPG_ENUMERIC, "node '%s' (%s): a panel of %zu bytes does not fit its slot of %zu", v->hop.v->name, v->hop.v->op, a.bytes, slots->bytes[owner]);
 	BPG_TRY(slot_of(ctx, m, slots, owner, p->k, &b[1]));
 	if (bpg_panels_stream(m))
 		return pack(m, v, p->panel, 1, &b[1]);

@@ -61,6 +61,8 @@ CASE(gpu_map)
 	draw_tile(r, &t, 300);
 	to = t.view;
 	struct bpg_columns in = target(r, &to.window);
+	if (in.grid) /* of a map, a window holds all that its terms touch */
+		to.window = (struct bpg_window){ { 0, 0 }, { in.size[0], in.size[1] } };
 	struct bpg_hop hop = { .kind = BPG_HOP_TERMS,
 		               .out = &t.k,
 		               .nin = 2,

@@ -75,12 +75,14 @@ static void conv_net(struct build *b)
 	build_output(b, build_dense(b, build_flatten(b, x), 4, NULL, NULL));
 }
 
+/* The second convolution's kernel is larger for chains forward than any other one for rows. */
 static void pool_net(struct build *b)
 {
+	static const struct build_window five = { { 5, 5 }, { 1, 1 }, { 2, 2, 2, 2 }, { 1, 1 } };
 	int x = build_unary(b, "Relu", build_conv(b, build_input(b, 4, (int64_t[]){ 1, 1, 8, 8 }), 4, 1, &three, NULL, NULL));
 
 	x = build_pool(b, "MaxPool", x, &two, false);
-	x = build_pool(b, "AveragePool", build_unary(b, "Relu", build_conv(b, x, 4, 1, &three, NULL, NULL)), &two, false);
+	x = build_pool(b, "AveragePool", build_unary(b, "Relu", build_conv(b, x, 1, 1, &five, NULL, NULL)), &two, false);
 	build_output(b, build_dense(b, build_flatten(b, x), 5, NULL, NULL));
 }
 
@@ -132,8 +134,8 @@ static void region_fini(struct bpg_region *g)
 	free(g->lo), free(g->up), free(g->center);
 }
 
-/* Children of some domains with splits: everything that they hand on. */
-static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m, uint64_t *hash)
+/* Children of some domains with splits, after so many steps of the optimiser: everything that they hand on. */
+static bool domains_after(int steps, struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m, uint64_t *hash)
 {
 	enum { COUNT = 40, SPLITS = 3 };
 	struct bpg_split split[COUNT][SPLITS];
@@ -143,7 +145,7 @@ static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m,
 	const int64_t index[] = { 0, 1 };
 	struct bpg_question_row row = { .n = 2, .index = index, .coef = one };
 	const struct bpg_question_row *rows[] = { &row };
-	struct bpg_domain_options o = { 4, 0.1, 1, 0.98, false, NULL };
+	struct bpg_domain_options o = { steps, 0.1, 1, 0.98, false, NULL };
 	struct bpg_batch *b;
 	int unary = 0, node[96];
 
@@ -162,7 +164,6 @@ static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m,
 	if (bpg_domains_prepare(ctx, m) || bpg_domains_submit(ctx, m, in, COUNT, &o, &b))
 		return false;
 	bool ok = !bpg_rt_wait(rt, ctx) && !bpg_domains_collect(ctx, b, out);
-	*hash = BPG_HASH_START;
 	for (int d = 0; ok && d < COUNT; d++) {
 		*hash = bpg_hash(*hash, out[d].lower, sizeof *out[d].lower);
 		*hash = bpg_hash(*hash, out[d].point, (size_t)m->net->in_count * sizeof *out[d].point);
@@ -173,6 +174,12 @@ static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m,
 	}
 	bpg_batch_free(b);
 	return ok;
+}
+
+static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m, uint64_t *hash)
+{
+	*hash = BPG_HASH_START;
+	return domains_after(0, ctx, rt, m, hash) && domains_after(4, ctx, rt, m, hash);
 }
 
 /* Prints the hashes, two a line. */
