@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bab/margin.h"
 #include "graph/contract.h"
 
 enum { STEPS = 40, RESTARTS = 6, MOST_DISJUNCTS = 256, BATCH = 64 };
@@ -54,10 +55,11 @@ struct shared {
 	const struct bpg_net *net;
 	const struct bpg_spec *spec;
 	double until;
+	struct bpg_rt *rt;
 	pthread_mutex_t lock;
-	int64_t best;             /* lowest attempt that found a witness, INT64_MAX: none */
+	_Atomic int64_t best;     /* lowest attempt that found a witness, INT64_MAX: none */
 	float *x, *y;
-	atomic_bool unsure, found, cut;
+	atomic_bool unsure, cut;
 };
 
 struct arg {
@@ -87,28 +89,37 @@ static double row_value(const struct bpg_row *r, const double *y)
 	return sum;
 }
 
+/* An earlier attempt has found a witness: which one is given does not depend on who is first. */
+static bool beaten(const struct arg *a)
+{
+	return atomic_load(&a->s->best) < a->attempt;
+}
+
 static void keep(const struct arg *a, const float *x, const float *y)
 {
 	struct shared *s = a->s;
 
 	pthread_mutex_lock(&s->lock);
-	if (a->attempt < s->best) {
-		s->best = a->attempt;
+	if (a->attempt <= atomic_load(&s->best)) {
+		atomic_store(&s->best, a->attempt);
 		memcpy(s->x, x, (size_t)s->net->in_count * sizeof *x);
 		memcpy(s->y, y, (size_t)s->net->out_count * sizeof *y);
 	}
 	pthread_mutex_unlock(&s->lock);
-	atomic_store(&s->found, true);
 }
 
-static bool try_point(const struct arg *a, struct bpg_ctx *ctx, const float *x, float *y)
+/* x moves where it is a witness. */
+static bool try_point(const struct arg *a, struct bpg_ctx *ctx, float *x, float *y)
 {
 	int answer = bpg_witness_check(ctx, a->s->net, a->s->spec, x, y);
 
-	if (answer > 0)
+	if (answer > 0) {
 		keep(a, x, y);
-	else if (answer < 0)
+		bpg_witness_deepen(ctx, a->s->net, a->s->spec, a->s->rt, a->s->until, x, y);
+		keep(a, x, y);
+	} else if (answer < 0) {
 		atomic_store(&a->s->unsure, true);
+	}
 	return answer > 0;
 }
 
@@ -140,7 +151,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	float *fx = NULL, *fy;
 
 	(void)buffer;
-	if (!arena || !ctx || atomic_load(&a->s->found) || over(a->s))
+	if (!arena || !ctx || beaten(a) || over(a->s))
 		goto out;
 	value = bpg_arena_alloc(arena, (size_t)net->nodes + 1, sizeof *value);
 	x = bpg_arena_alloc(arena, (size_t)(2 * n + 2 * m + 1), sizeof *x);
@@ -161,7 +172,7 @@ static void attempt(struct bpg_rt *rt, void *const *buffer, const void *arg)
 			fx[i] = (float)(d->box->lo[i] + (d->box->up[i] - d->box->lo[i]) / 2);
 	}
 	double rate = 0.25, last = INFINITY;
-	for (int k = 0; k < STEPS && !bpg_rt_stopped(rt) && !atomic_load(&a->s->found) && (!k || !over(a->s)); k++) {
+	for (int k = 0; k < STEPS && !bpg_rt_stopped(rt) && !beaten(a) && (!k || !over(a->s)); k++) {
 		int worst = -1;
 		double most = -INFINITY;
 
@@ -211,7 +222,7 @@ out:
 
 enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_attack_plan *p, struct bpg_arena *arena, struct bpg_witness *w, bool *cut)
 {
-	struct shared s = { .net = p->net, .spec = p->spec, .until = p->until, .best = INT64_MAX };
+	struct shared s = { .net = p->net, .spec = p->spec, .until = p->until, .rt = p->rt, .best = INT64_MAX };
 	int64_t disjuncts = BPG_MIN(p->disjuncts, (int64_t)MOST_DISJUNCTS), attempts = disjuncts * (RESTARTS + 1);
 	enum bpg_status st = BPG_OK;
 
@@ -221,7 +232,7 @@ enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_attack_plan *p,
 	if (!s.x || !s.y)
 		return bpg_nomem(ctx, "the attack");
 	pthread_mutex_init(&s.lock, NULL);
-	for (int64_t i = 0; !st && i < attempts && s.best == INT64_MAX && !over(&s); i += BATCH) {
+	for (int64_t i = 0; !st && i < attempts && atomic_load(&s.best) == INT64_MAX && !over(&s); i += BATCH) {
 		for (int64_t k = i; !st && k < BPG_MIN(attempts, i + BATCH); k++) {
 			/* Disjuncts are spread over a long list when there are too many to try all. */
 			int64_t d = k % disjuncts * (p->disjuncts / disjuncts);
@@ -233,7 +244,7 @@ enum bpg_status bpg_attack(struct bpg_ctx *ctx, const struct bpg_attack_plan *p,
 		st = waited ? waited : st;
 	}
 	pthread_mutex_destroy(&s.lock);
-	w->found = s.best != INT64_MAX;
+	w->found = atomic_load(&s.best) != INT64_MAX;
 	w->unsure = atomic_load(&s.unsure);
 	w->x = s.x;
 	w->y = s.y;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bab/margin.h"
+
 enum {
 	DRIVERS = 3,              /* batches in flight */
 	TRIES = 4,                /* points of a batch that are always tried */
@@ -40,12 +42,13 @@ bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
 	if (answer <= 0)
 		return false;
 	pthread_mutex_lock(p->lock);
+	p->stop = true;
 	if (!p->x->witness.found) {
 		memcpy(p->x->witness.x, x, (size_t)net->in_count * sizeof *x);
 		memcpy(p->x->witness.y, y, (size_t)net->out_count * sizeof *y);
+		bpg_witness_deepen(v->ctx, net, p->x->spec, p->x->rt, 0, p->x->witness.x, p->x->witness.y);
 		p->x->witness.found = true;
 	}
-	p->stop = true;
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(p->lock);
 	return true;
