@@ -335,7 +335,7 @@ static enum bpg_status decide(struct run *x)
 		                .branching = (enum bpg_branching)x->o->branching, .batch = (int)x->o->batch,
 		                .synchronous = x->o->force_synchronous, .search_progress = bpg_progress_search, .search_progress_arg = &x->progress,
 		                .seed = (uint64_t)x->o->seed, .deadline = x->deadline, .layer_bounds = x->o->layer_bounds, .dot = x->dot, .result = x->r,
-		                .checkpoint = x->o->checkpoint, .checkpoint_every = x->o->checkpoint_every, .resume = x->o->resume, .interrupt = x->o->cancel };
+		                .spill = x->o->spill, .checkpoint = x->o->checkpoint, .checkpoint_every = x->o->checkpoint_every, .resume = x->o->resume, .interrupt = x->o->cancel };
 
 	if (d.checkpoint || d.resume)
 		BPG_TRY(bpg_fingerprint(x->ctx, x->net, d.spec, x->o, &d.fingerprint));
@@ -445,6 +445,8 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	x.r->property = q->spec ? bpg_arena_str(arena, q->spec->path) : NULL;
 	if (!q->spec && (x.o->checkpoint || x.o->resume))
 		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--%s: only a search for a verdict is saved; give a property", x.o->checkpoint ? "checkpoint" : "resume"), out);
+	if (x.o->spill && !x.o->memory && x.o->source[BPG_OPT_spill] >= BPG_FROM_LINE)
+		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--spill: nothing goes to disk without a limit; give --memory"), out);
 	set_bound_options(&x);
 	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : x.o->method == BPG_METHOD_BETA ? "beta-crown" : "crown";
 	x.r->placement = placement_name(x.o);

@@ -272,6 +272,7 @@ static enum bpg_status bound_domains(struct bpg_driver *v, struct bpg_domain *co
 	o.iterations = 0;
 	o.sides = 1;
 	o.progress = NULL;
+	o.memory -= BPG_MIN(o.memory, p->x->frontier_bytes);
 	BPG_TRY(bpg_model_new(v->ctx, net, p->x->rt, region, &o, &m));
 	st = bpg_bounds(v->ctx, m, row, rows, lower, upper);
 	for (int i = 0; !st && i < count; i++)

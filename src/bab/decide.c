@@ -9,6 +9,7 @@
 #include "bab/checkpoint.h"
 #include "bab/questions.h"
 #include "bab/search.h"
+#include "bab/spill.h"
 #include "graph/crown.h"
 #include "graph/fill.h"
 
@@ -83,6 +84,7 @@ static void sat(struct bpg_decide *x, const struct bpg_witness *w)
 /* A decision that is saved and gone on with. */
 struct saved {
 	struct bpg_saver *saver;
+	struct bpg_spill *spill;  /* null: all domains stay in memory */
 	struct bpg_position at;
 	struct bpg_resume from;
 	bool cut;                 /* the attack had not time enough */
@@ -136,18 +138,24 @@ static enum bpg_status attack(struct bpg_decide *x, const int32_t *disjunct, int
 	return st;
 }
 
+enum { FRONTIER_SHARE = 4 };      /* of --memory: one part in so many is for domains that wait */
+
 /* What bounds of the whole box leave open is searched part by part. */
 static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, struct bpg_model *root, const int32_t *open, int *opens)
 {
 	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .branching = x->branching, .batch = x->batch, .synchronous = x->synchronous,
 		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains,
-		                .saver = saved->saver, .resume = saved->from.search };
+		                .saver = saved->saver, .resume = &saved->from.search, .spill = saved->spill };
 	enum bpg_search_end end;
 	double start = bpg_now();
+
+	if (saved->spill) /* bounds keep what they need at least */
+		s.frontier_bytes = BPG_MIN(x->bound.memory / FRONTIER_SHARE, x->bound.memory - BPG_MIN(root ? root->least_bytes : 0, x->bound.memory));
 	enum bpg_status st = bpg_search_box(x->ctx, &s, root, open, *opens, x->result->arena, &end);
 
 	x->result->seconds.search += bpg_now() - start;
 	x->result->domains = s.domains;
+	x->result->frontier_bytes = BPG_MAX(x->result->frontier_bytes, (int64_t)s.frontier_peak);
 	x->result->tasks += s.tasks;
 	if (st)
 		return st;
@@ -231,6 +239,8 @@ static enum bpg_status begin(struct bpg_decide *x, struct saved *s, double *lowe
 		s->at = (struct bpg_position){ s->from.first, s->from.attacked, s->from.unsure, s->from.all, s->from.domains, s->from.rows, lower, upper };
 		r->domains = s->at.domains;
 	}
+	if (x->bound.memory && x->search)
+		BPG_TRY(bpg_spill_new(x->ctx, x->spill, x->spill != NULL, &s->spill));
 	if (!x->checkpoint)
 		return BPG_OK;
 	const struct bpg_saver_options o = { x->checkpoint, x->checkpoint_every, x->fingerprint, x->interrupt };
@@ -297,6 +307,9 @@ enum bpg_status bpg_decide(struct bpg_decide *x)
 		st = decide(x, &saved, lower, upper);
 	enum bpg_status written = bpg_saver_stop(x->ctx, saved.saver);
 	bpg_snapshot_free(saved.from.search);
+	if (saved.spill)
+		r->spilled_bytes = (int64_t)bpg_spill_peak(saved.spill);
+	bpg_spill_free(saved.spill);
 	/* An answer is an answer; that nothing was saved matters where there is none. */
 	return st ? st : r->verdict == BPG_VERDICT_UNKNOWN || r->verdict == BPG_VERDICT_TIMEOUT ? written : BPG_OK;
 }

@@ -18,13 +18,14 @@ struct bpg_decide {
 	enum bpg_branching branching; /* see search.h */
 	int batch;
 	bool synchronous;
-	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
+	void (*search_progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes, size_t spilled);
 	void *search_progress_arg;
 	uint64_t seed;
 	double deadline;          /* bpg_now() at which the run is cancelled; 0: none */
 	/* The decision is saved there, as often as said, and gone on with from there; null: not. With the fingerprint of the question. */
 	const char *checkpoint, *resume;
 	double checkpoint_every;
+	const char *spill;        /* folder where domains wait beyond their share of bound.memory; null: TMPDIR's, or /tmp */
 	uint64_t fingerprint;
 	const volatile int *interrupt; /* not zero: the run ends by an interrupt; null: never */
 	/* Several processes decide together, in step: the first tries points, and `share` gives all of them what it has. null: one process. */

@@ -1,8 +1,11 @@
 /* frontier.c - domains, and a binary heap of them. */
 #include "bab/frontier.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bab/spill.h"
 
 /* ---- domains ---- */
 
@@ -193,7 +196,80 @@ bool bpg_domain_before(const struct bpg_domain *a, const struct bpg_domain *b)
 	return a->bound != b->bound ? a->bound < b->bound : a->number < b->number;
 }
 
-bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d)
+enum { CHUNKS = 8 };              /* of the limit: a chunk is what comes back from disk at once */
+
+/* Whether the chunk's first domain comes before d. */
+static bool chunk_before(const struct bpg_chunk *c, const struct bpg_domain *d)
+{
+	return c->bound != d->bound ? c->bound < d->bound : c->number < d->number;
+}
+
+static void find_first(struct bpg_frontier *f)
+{
+	f->first = -1;
+	for (int64_t i = 0; i < f->chunks; i++) {
+		const struct bpg_chunk *c = f->chunk[i], *b = f->first < 0 ? NULL : f->chunk[f->first];
+		if (!b || c->bound < b->bound || (c->bound == b->bound && c->number < b->number))
+			f->first = i;
+	}
+}
+
+double bpg_frontier_worst(const struct bpg_frontier *f)
+{
+	double worst = f->count ? f->heap[0]->bound : INFINITY;
+
+	return f->chunks ? fmin(worst, f->chunk[f->first]->bound) : worst;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct bpg_domain *const *x = a, *const *y = b;
+
+	return bpg_domain_before(*x, *y) ? -1 : bpg_domain_before(*y, *x);
+}
+
+/* Domains heap[at...) of at most a chunk's bytes, one at least, go to disk. Their number; 0: they cannot. */
+static int64_t spill_chunk(struct bpg_frontier *f, int64_t at)
+{
+	size_t bytes = 0;
+	int64_t n = 0;
+
+	if (!bpg_grow(&f->chunk, &f->chunk_room, f->chunks + 1, sizeof(struct bpg_chunk *)))
+		return 0;
+	while (at + n < f->count && (!n || bytes + f->heap[at + n]->bytes <= f->limit / CHUNKS))
+		bytes += f->heap[at + n++]->bytes;
+	struct bpg_chunk *c = bpg_chunk_write(f->spill, f->heap + at, n);
+	if (!c)
+		return 0;
+	f->chunk[f->chunks++] = c;
+	f->spilled += n;
+	f->spilled_bytes += c->bytes;
+	f->bytes -= bytes;
+	for (int64_t i = at; i < at + n; i++)
+		bpg_domain_drop(f->heap[i]);
+	return n;
+}
+
+/* The half that comes later leaves memory. A sorted array is a heap. */
+static void spill(struct bpg_frontier *f)
+{
+	size_t kept = 0;
+	int64_t first = 0, at;
+
+	qsort(f->heap, (size_t)f->count, sizeof(struct bpg_domain *), by_turn);
+	while (first < f->count && (first < f->least || kept + f->heap[first]->bytes <= f->limit / 2))
+		kept += f->heap[first++]->bytes;
+	for (at = first; at < f->count && !f->failed;) {
+		int64_t n = spill_chunk(f, at);
+		f->failed = n == 0;
+		at += n;
+	}
+	memmove(f->heap + first, f->heap + at, (size_t)(f->count - at) * sizeof *f->heap);
+	f->count -= at - first;
+	find_first(f);
+}
+
+static bool push(struct bpg_frontier *f, struct bpg_domain *d)
 {
 	int64_t i = f->count;
 
@@ -204,6 +280,38 @@ bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d)
 	f->heap[i] = d;
 	f->count++;
 	f->bytes += d->bytes;
+	f->peak = BPG_MAX(f->peak, f->bytes);
+	return true;
+}
+
+bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d)
+{
+	if (!push(f, d))
+		return false;
+	if (f->spill && !f->failed && f->bytes > f->limit && f->count > f->least)
+		spill(f);
+	return true;
+}
+
+/* The first chunk comes back. */
+static bool read_first(struct bpg_frontier *f)
+{
+	struct bpg_chunk *c = f->chunk[f->first];
+	struct bpg_domain **d = bpg_calloc((size_t)c->count, sizeof *d);
+	int64_t n = 0;
+
+	if (!d || !bpg_grow(&f->heap, &f->room, f->count + c->count, sizeof(struct bpg_domain *)) || !bpg_chunk_read(c, d)) {
+		free(d);
+		return false;
+	}
+	while (n < c->count)
+		push(f, d[n++]); /* there is room */
+	free(d);
+	f->chunk[f->first] = f->chunk[--f->chunks];
+	f->spilled -= c->count;
+	f->spilled_bytes -= c->bytes;
+	bpg_chunk_drop(c);
+	find_first(f);
 	return true;
 }
 
@@ -212,7 +320,9 @@ struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f)
 	struct bpg_domain *first, *last;
 	int64_t i = 0;
 
-	if (!f->count)
+	while (!f->failed && f->chunks && (!f->count || chunk_before(f->chunk[f->first], f->heap[0])))
+		f->failed = !read_first(f);
+	if (!f->count || f->failed)
 		return NULL;
 	first = f->heap[0];
 	last = f->heap[--f->count];
@@ -232,6 +342,9 @@ void bpg_frontier_fini(struct bpg_frontier *f)
 {
 	for (int64_t i = 0; i < f->count; i++)
 		bpg_domain_drop(f->heap[i]);
+	for (int64_t i = 0; i < f->chunks; i++)
+		bpg_chunk_drop(f->chunk[i]);
 	free(f->heap);
+	free(f->chunk);
 	*f = (struct bpg_frontier){ 0 };
 }

@@ -53,17 +53,37 @@ void bpg_domain_drop(struct bpg_domain *d);
 void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const struct bpg_domain *before);
 struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_domain *before);
 
+struct bpg_chunk;
+struct bpg_spill;
+
+/* Domains in memory, and where there is a limit the later half of those that go over it on disk (spill.h). Which come first does not
+ * depend on where they are. */
 struct bpg_frontier {
 	struct bpg_domain **heap;
-	int64_t count, room;
-	size_t bytes;
+	int64_t count, room;      /* in memory */
+	size_t bytes, peak;       /* of those, and at most */
+	struct bpg_spill *spill;  /* null: all stay in memory */
+	size_t limit;             /* of bytes */
+	int64_t least;            /* domains that stay in memory whatever they take */
+	struct bpg_chunk **chunk; /* [chunks] domains on disk */
+	int64_t chunks, chunk_room, first; /* first: the chunk with the domain that comes first of them; -1: none */
+	int64_t spilled;          /* domains in chunks */
+	size_t spilled_bytes;
+	bool failed;              /* the disk did: what is on it is not popped, what is in memory stays there */
 };
 
-/* Takes the domain over; false when memory is short (the domain stays the caller's). */
+static inline int64_t bpg_frontier_waiting(const struct bpg_frontier *f)
+{
+	return f->count + f->spilled;
+}
+/* The least bound of what waits; infinite: nothing does. */
+double bpg_frontier_worst(const struct bpg_frontier *f);
+/* Takes the domain over; false when memory is short (the domain stays the caller's). Where the disk fails the domain is there, and
+ * f->failed set. */
 bool bpg_frontier_push(struct bpg_frontier *f, struct bpg_domain *d);
 /* Whether a comes before b: the worse bound, then the older. */
 bool bpg_domain_before(const struct bpg_domain *a, const struct bpg_domain *b);
-/* The worst; null when there is none. */
+/* The worst; null when there is none, or f->failed. */
 struct bpg_domain *bpg_frontier_pop(struct bpg_frontier *f);
 void bpg_frontier_fini(struct bpg_frontier *f);
 

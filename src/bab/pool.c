@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bab/margin.h"
+#include "bab/spill.h"
 
 enum {
 	DRIVERS = 3,              /* batches in flight */
@@ -77,15 +78,25 @@ static int dive_width(const struct bpg_search_pool *p)
 	return BPG_MIN(p->batch, (int)DIVE);
 }
 
+/* What is on disk may be lost, so nothing is proved any more. */
+static void disk_failed(struct bpg_search_pool *p)
+{
+	if (p->frontier.failed) {
+		fail(p, BPG_EFILE, bpg_spill_message(p->frontier.spill));
+		p->lost = true;
+	}
+}
+
 /* Of a dive that goes on, all; else the worst, and while there are few, every driver's share of them. */
 static void take_some(struct bpg_driver *v)
 {
 	struct bpg_search_pool *p = v->p;
-	int64_t share = p->x->synchronous ? p->frontier.count : (p->frontier.count + DRIVERS - 1) / DRIVERS;
+	int64_t waiting = bpg_frontier_waiting(&p->frontier), share = p->x->synchronous ? waiting : (waiting + DRIVERS - 1) / DRIVERS;
+	struct bpg_domain *d;
 	int most = (int)BPG_MIN((int64_t)p->batch, share);
 
 	v->diving = p->batches % DIVE_EVERY == DIVE_EVERY - 1;
-	if (p->dives && (v->diving || !p->frontier.count)) {
+	if (p->dives && (v->diving || !waiting)) {
 		v->diving = true;
 		for (; v->count < p->dives; v->count++)
 			v->taken[v->count] = p->dive[v->count];
@@ -94,8 +105,9 @@ static void take_some(struct bpg_driver *v)
 	}
 	if (v->diving)
 		most = BPG_MIN(most, dive_width(p));
-	while (v->count < most)
-		v->taken[v->count++] = bpg_frontier_pop(&p->frontier);
+	while (v->count < most && (d = bpg_frontier_pop(&p->frontier)))
+		v->taken[v->count++] = d;
+	disk_failed(p);
 }
 
 /* The next domains; 0: nothing more is to be done. */
@@ -123,8 +135,10 @@ static void push(struct bpg_search_pool *p, struct bpg_domain *d)
 {
 	if (d->dived)
 		d->dived = false;
-	if (bpg_frontier_push(&p->frontier, d))
+	if (bpg_frontier_push(&p->frontier, d)) {
+		disk_failed(p);
 		return;
+	}
 	fail(p, BPG_ENOMEM, "memory is short for the domains of the search");
 	p->lost = true;
 	bpg_domain_drop(d);
@@ -140,7 +154,7 @@ void bpg_pool_wait(struct bpg_search_pool *p, struct bpg_domain *d)
 
 double bpg_pool_worst(const struct bpg_search_pool *p)
 {
-	double worst = p->frontier.count ? p->frontier.heap[0]->bound : INFINITY;
+	double worst = bpg_frontier_worst(&p->frontier);
 
 	for (int i = 0; i < p->dives; i++)
 		worst = fmin(worst, p->dive[i]->bound);
@@ -206,7 +220,7 @@ static void give_back(struct bpg_driver *v, enum bpg_status st, struct bpg_domai
 static void tell(const struct bpg_search_pool *p)
 {
 	if (p->x->progress)
-		p->x->progress(p->x->progress_arg, p->x->domains, bpg_pool_waiting(p), bpg_pool_worst(p), p->x->depth, p->frontier.bytes);
+		p->x->progress(p->x->progress_arg, p->x->domains, bpg_pool_waiting(p), bpg_pool_worst(p), p->x->depth, p->frontier.bytes, p->frontier.spilled_bytes);
 }
 
 static void *drive(void *arg)
@@ -249,6 +263,9 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 	pthread_cond_init(&p->changed, NULL);
 	p->ready = true;
 	p->left = INFINITY;
+	p->frontier.spill = p->x->spill;
+	p->frontier.limit = p->x->frontier_bytes;
+	p->frontier.least = p->batch;
 	p->dive = bpg_calloc((size_t)p->batch, sizeof(struct bpg_domain *));
 	if (!p->dive)
 		st = bpg_nomem(ctx, "the search");
@@ -302,7 +319,7 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 
 struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count)
 {
-	int64_t n = bpg_pool_waiting(p);
+	int64_t n = p->frontier.count + p->dives;
 	struct bpg_domain **all;
 
 	for (int i = 0; i < p->drivers; i++)

@@ -73,11 +73,12 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 /* Works until nothing is left, a witness is found, or `until` (0: no limit). */
 void bpg_search_run(struct bpg_search_pool *p, double until);
 void bpg_pool_fini(struct bpg_search_pool *p);
-/* With the lock held: the domains that wait or are at work, each held once more; their number in *count. Null when memory is short. */
+/* With the lock held: the domains that wait in memory or are at work, each held once more; their number in *count. Null when memory is
+ * short. Those on disk are in the frontier's chunks. */
 struct bpg_domain **bpg_pool_all(const struct bpg_search_pool *p, int64_t *count);
 static inline int64_t bpg_pool_waiting(const struct bpg_search_pool *p)
 {
-	return p->frontier.count + p->dives;
+	return bpg_frontier_waiting(&p->frontier) + p->dives;
 }
 /* The least bound of what waits; infinite: nothing does. */
 double bpg_pool_worst(const struct bpg_search_pool *p);

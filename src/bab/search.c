@@ -1,6 +1,7 @@
 /* search.c - which kind of cut a search uses, by measured progress; its state in checkpoints. See search.h. */
 #include "bab/search.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "bab/checkpoint.h"
 #include "bab/pool.h"
 #include "bab/questions.h"
+#include "bab/spill.h"
 
 /* Both kinds run for a slice each, slices double, and the one that has closed more a second goes on alone after some. */
 static const double first_slice = 0.5;
@@ -62,6 +64,9 @@ struct bpg_snapshot {
 	struct search_record search;
 	struct pool_record pool[KINDS];
 	struct bpg_domain **domain[KINDS];
+	int64_t domains[KINDS];   /* in memory; the rest of the pool's are in chunks */
+	struct bpg_chunk **chunk[KINDS];
+	int64_t chunks[KINDS];
 };
 
 static int by_number(const void *a, const void *b)
@@ -69,6 +74,15 @@ static int by_number(const void *a, const void *b)
 	const struct bpg_domain *const *x = a, *const *y = b;
 
 	return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+/* Chunks never change: to hold them is to have them. */
+static bool take_chunks(struct bpg_snapshot *shot, int k, struct bpg_chunk *const *chunk, int64_t chunks)
+{
+	shot->chunk[k] = bpg_calloc((size_t)chunks + 1, sizeof(struct bpg_chunk *));
+	for (int64_t i = 0; shot->chunk[k] && i < chunks; i++)
+		bpg_chunk_hold(shot->chunk[k][shot->chunks[k]++] = chunk[i]);
+	return shot->chunk[k];
 }
 
 struct bpg_snapshot *bpg_snapshot_take(struct bpg_searching *s)
@@ -86,17 +100,34 @@ struct bpg_snapshot *bpg_snapshot_take(struct bpg_searching *s)
 		shot->pool[k] = (struct pool_record){ .has = s->has[k], .made = p->made, .stuck = p->stuck, .closed = p->closed, .seconds = p->seconds, .left = p->left,
 			                           .contracted = p->contracted, .gained = p->gained, .batches = p->batches };
 		if (s->has[k])
-			whole = !p->lost && (shot->domain[k] = bpg_pool_all(p, &shot->pool[k].count));
+			whole = !p->lost && (shot->domain[k] = bpg_pool_all(p, &shot->domains[k])) && take_chunks(shot, k, p->frontier.chunk, p->frontier.chunks);
+		shot->pool[k].count = shot->domains[k] + p->frontier.spilled;
 	}
 	pthread_mutex_unlock(&s->lock);
 	/* Children of one parent, which have the same parameters, follow each other. */
 	for (int k = 0; k < KINDS; k++)
 		if (shot->domain[k])
-			qsort(shot->domain[k], (size_t)shot->pool[k].count, sizeof(struct bpg_domain *), by_number);
+			qsort(shot->domain[k], (size_t)shot->domains[k], sizeof(struct bpg_domain *), by_number);
 	if (whole)
 		return shot;
 	bpg_snapshot_free(shot);
 	return NULL;
+}
+
+static void write_chunk(struct bpg_sink *to, const struct bpg_chunk *c)
+{
+	struct bpg_domain **d = bpg_calloc((size_t)c->count, sizeof *d);
+
+	if (d && bpg_chunk_read(c, d)) {
+		for (int64_t i = 0; i < c->count; i++)
+			bpg_domain_write(to, d[i], i ? d[i - 1] : NULL);
+		for (int64_t i = 0; i < c->count; i++)
+			bpg_domain_drop(d[i]);
+	} else {
+		to->bad = true;
+		errno = d ? EIO : ENOMEM;
+	}
+	free(d);
 }
 
 void bpg_snapshot_write(struct bpg_sink *to, const struct bpg_snapshot *shot)
@@ -104,24 +135,30 @@ void bpg_snapshot_write(struct bpg_sink *to, const struct bpg_snapshot *shot)
 	bpg_put(to, &shot->search, sizeof shot->search);
 	for (int k = 0; k < KINDS; k++) {
 		bpg_put(to, &shot->pool[k], sizeof shot->pool[k]);
-		for (int64_t i = 0; i < shot->pool[k].count; i++)
+		for (int64_t i = 0; i < shot->domains[k]; i++)
 			bpg_domain_write(to, shot->domain[k][i], i ? shot->domain[k][i - 1] : NULL);
+		for (int64_t i = 0; i < shot->chunks[k]; i++)
+			write_chunk(to, shot->chunk[k][i]);
 	}
 }
 
 struct bpg_snapshot *bpg_snapshot_copy(const struct bpg_snapshot *from)
 {
 	struct bpg_snapshot *shot = bpg_calloc(1, sizeof *shot);
+	bool whole = true;
 
 	if (!shot)
 		return NULL;
 	*shot = *from;
 	for (int k = 0; k < KINDS; k++) {
-		shot->domain[k] = bpg_calloc((size_t)from->pool[k].count + 1, sizeof(struct bpg_domain *));
-		for (int64_t i = 0; shot->domain[k] && i < from->pool[k].count; i++)
+		shot->chunks[k] = 0;
+		whole &= take_chunks(shot, k, from->chunk[k], from->chunks[k]);
+		shot->domain[k] = bpg_calloc((size_t)from->domains[k] + 1, sizeof(struct bpg_domain *));
+		for (int64_t i = 0; shot->domain[k] && i < from->domains[k]; i++)
 			bpg_domain_hold(shot->domain[k][i] = from->domain[k][i]);
+		whole &= shot->domain[k] != NULL;
 	}
-	if (shot->domain[0] && shot->domain[1])
+	if (whole)
 		return shot;
 	bpg_snapshot_free(shot);
 	return NULL;
@@ -141,7 +178,7 @@ static void read_pool(struct bpg_source *from, struct bpg_snapshot *shot, int k)
 		shot->domain[k][i] = bpg_domain_read(from, i ? shot->domain[k][i - 1] : NULL);
 		if (!shot->domain[k][i])
 			break;
-		shot->pool[k].count++;
+		shot->domains[k] = ++shot->pool[k].count;
 	}
 	from->short_of_memory |= !from->bad && shot->pool[k].count < r.count;
 }
@@ -161,9 +198,12 @@ enum bpg_status bpg_snapshot_read(struct bpg_ctx *ctx, struct bpg_source *from, 
 void bpg_snapshot_free(struct bpg_snapshot *shot)
 {
 	for (int k = 0; shot && k < KINDS; k++) {
-		for (int64_t i = 0; shot->domain[k] && i < shot->pool[k].count; i++)
+		for (int64_t i = 0; shot->domain[k] && i < shot->domains[k]; i++)
 			bpg_domain_drop(shot->domain[k][i]);
+		for (int64_t i = 0; i < shot->chunks[k]; i++)
+			bpg_chunk_drop(shot->chunk[k][i]);
 		free(shot->domain[k]);
+		free(shot->chunk[k]);
 	}
 	free(shot);
 }
@@ -221,7 +261,7 @@ static bool restore_pool(struct bpg_searching *s, int kind, const struct bpg_sna
 
 static enum bpg_status restore(struct bpg_ctx *ctx, struct bpg_searching *s)
 {
-	const struct bpg_snapshot *shot = s->x->resume;
+	const struct bpg_snapshot *shot = *s->x->resume;
 	const struct search_record *r = &shot->search;
 	bool right = r->first == s->first && r->last == s->last && r->turn >= 0 && r->alone >= -1 && r->alone < KINDS && (r->alone < 0 || s->has[r->alone]);
 
@@ -296,9 +336,13 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 		BPG_TRY_TO(bpg_neurons_begin(ctx, &s.pool[0], root, open, opens), out);
 	if (boxes)
 		BPG_TRY_TO(bpg_boxes_begin(ctx, &s.pool[1], open, opens), out);
-	if (x->resume)
+	if (x->resume && *x->resume)
 		BPG_TRY_TO(restore(ctx, &s), out);
 	bpg_saver_search(x->saver, &s);
+	if (x->resume) {
+		bpg_snapshot_free(*x->resume);
+		*x->resume = NULL;
+	}
 	struct bpg_search_pool *last = run(&s);
 	*end = end_of(x, last);
 	x->worst = fmin(last->left, bpg_pool_worst(last));
@@ -308,6 +352,7 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 	}
 out:
 	bpg_saver_search(x->saver, NULL);
+	x->frontier_peak = BPG_MAX(s.pool[0].frontier.peak, s.pool[1].frontier.peak);
 	bpg_pool_fini(&s.pool[0]);
 	bpg_pool_fini(&s.pool[1]);
 	pthread_mutex_destroy(&s.lock);

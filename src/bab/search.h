@@ -12,6 +12,7 @@
 
 struct bpg_saver;
 struct bpg_snapshot;
+struct bpg_spill;
 
 struct bpg_search {
 	const struct bpg_net *net;
@@ -22,12 +23,16 @@ struct bpg_search {
 	int batch;                /* domains of a batch; 0: chosen */
 	bool synchronous;         /* one batch after the other: the same domains in the same order */
 	/* Told as domains are decided; null: nobody. */
-	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
+	void (*progress)(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes, size_t spilled);
 	void *progress_arg;
 	struct bpg_saver *saver;  /* told where the search is, to write checkpoints; null: none are written */
-	const struct bpg_snapshot *resume; /* to go on from; null: from the start */
+	struct bpg_snapshot **resume; /* to go on from, freed when that has begun; null, or of null: from the start */
+	/* Waiting domains of more than so many bytes (but for those of a batch) go to disk; null: all stay in memory. */
+	struct bpg_spill *spill;
+	size_t frontier_bytes;
 	/* Results; counts go on from what they hold. */
 	int64_t domains, tasks;
+	size_t frontier_peak;     /* bytes of domains that waited in memory, at most */
 	int depth;
 	double worst;             /* least bound of what was still open at the end; infinite: nothing */
 	struct bpg_witness witness; /* of the arena given */

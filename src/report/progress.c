@@ -60,7 +60,7 @@ void bpg_progress_step(void *progress, const struct bpg_progress_point *at)
 	end(p);
 }
 
-void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes)
+void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes, size_t spilled)
 {
 	struct bpg_progress *p = progress;
 	double now = bpg_now();
@@ -71,8 +71,11 @@ void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, doubl
 		p->searching = now;
 		p->domains = domains;
 	}
-	fprintf(stderr, "%lld domains, %lld open, worst bound %.4g, depth %d, %.0f domains/s, %.1f MB, %.1f s", (long long)domains, (long long)waiting,
-	        worst, depth, now > p->searching ? (double)(domains - p->domains) / (now - p->searching) : 0, 1e-6 * (double)bytes, now - p->start);
+	fprintf(stderr, "%lld domains, %lld open, worst bound %.4g, depth %d, %.0f domains/s, %.1f MB", (long long)domains, (long long)waiting,
+	        worst, depth, now > p->searching ? (double)(domains - p->domains) / (now - p->searching) : 0, 1e-6 * (double)bytes);
+	if (spilled)
+		fprintf(stderr, " and %.1f MB on disk", 1e-6 * (double)spilled);
+	fprintf(stderr, ", %.1f s", now - p->start);
 	end(p);
 }
 

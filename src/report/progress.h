@@ -20,8 +20,8 @@ struct bpg_progress {
 void bpg_progress_start(struct bpg_progress *p, bool live, bool plain);
 /* Takes a struct bpg_progress_point. Prints at most ten times a second. */
 bpg_progress_fn bpg_progress_step;
-/* A search: domains decided on, waiting and their memory, the worst of their bounds, depth reached. */
-void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes);
+/* A search: domains decided on, waiting and their bytes in memory and on disk, the worst of their bounds, depth reached. */
+void bpg_progress_search(void *progress, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes, size_t spilled);
 /* Takes the live line away. */
 void bpg_progress_end(struct bpg_progress *p);
 

@@ -153,6 +153,8 @@ static void write_figures(struct bpg_json *j, const struct bpg_result *r)
 	bpg_json_wholes(j, "predicted_bytes", r->predicted_bytes, r->owners);
 	bpg_json_wholes(j, "peak_bytes", r->peak_bytes, r->owners);
 	bpg_json_wholes(j, "gathered_bytes", r->gathered_bytes, r->owners);
+	bpg_json_whole(j, "frontier_bytes", r->frontier_bytes);
+	bpg_json_whole(j, "spilled_bytes", r->spilled_bytes);
 	bpg_json_wholes(j, "peak_rss_bytes", r->peak_rss_bytes, r->ranks);
 	if (r->received_bytes)
 		bpg_json_wholes(j, "received_bytes", r->received_bytes, r->ranks);

@@ -43,6 +43,7 @@ struct bpg_result {
 	const struct bpg_result_tensor *tensor; /* in the order in which they are printed */
 	int64_t domains, tasks;
 	int64_t iterations;       /* that the rows asked have had */
+	int64_t frontier_bytes, spilled_bytes; /* of domains that waited for a search, at most: in memory, on disk */
 	struct {
 		double total, load, bound, search;
 	} seconds;

@@ -73,11 +73,11 @@ struct breaker {
 	int64_t after;
 };
 
-static void count(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes)
+static void count(void *arg, int64_t domains, int64_t waiting, double worst, int depth, size_t bytes, size_t spilled)
 {
 	struct breaker *b = arg;
 
-	(void)waiting, (void)worst, (void)depth, (void)bytes;
+	(void)waiting, (void)worst, (void)depth, (void)bytes, (void)spilled;
 	if (b->after >= 0 && domains >= b->after && !b->flag) {
 		b->flag = 1;
 		usleep(120000); /* the flag is looked at 20 times a second */
@@ -87,7 +87,10 @@ static void count(void *arg, int64_t domains, int64_t waiting, double worst, int
 struct way {
 	enum bpg_branching branching;
 	bool synchronous;
+	size_t memory;            /* limit; 0: none. With one, domains wait on disk */
 };
+
+static int64_t spilled;           /* bytes that were on disk, over all decisions */
 
 static enum bpg_verdict decide(const struct question *q, struct bpg_rt *rt, struct way way, const char *to, const char *from, struct breaker *b,
                                int64_t *domains, enum bpg_status *status)
@@ -98,19 +101,24 @@ static enum bpg_verdict decide(const struct question *q, struct bpg_rt *rt, stru
 	struct bpg_decide d = { .ctx = q->ctx, .net = q->net, .spec = &q->spec, .rt = rt, .search = true, .branching = way.branching, .batch = 4,
 		                .synchronous = way.synchronous, .result = &r, .checkpoint = to, .checkpoint_every = 0.02, .resume = from, .fingerprint = 7,
 		                .interrupt = &b->flag, .search_progress = count, .search_progress_arg = b,
-		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98 } };
+		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98, .memory = way.memory } };
 
 	b->flag = 0;
 	REQUIRE(!bpg_rt_again(q->ctx, rt, &two), "%s", bpg_ctx_message(q->ctx));
 	*status = bpg_decide(&d);
 	*domains = r.domains;
+	spilled += r.spilled_bytes;
 	enum bpg_verdict v = r.verdict;
 	bpg_arena_free(arena);
 	return v;
 }
 
+enum { MEMORY = 40000, MEMORY_OF_BOXES = 75000 };
+
 static const struct way ways[] = {
-	{ BPG_BRANCHING_NEURON, true }, { BPG_BRANCHING_INPUT, true }, { BPG_BRANCHING_AUTO, true }, { BPG_BRANCHING_NEURON, false }, { BPG_BRANCHING_AUTO, false },
+	{ BPG_BRANCHING_NEURON, true, 0 },       { BPG_BRANCHING_INPUT, true, 0 },       { BPG_BRANCHING_AUTO, true, 0 }, { BPG_BRANCHING_NEURON, false, 0 },
+	{ BPG_BRANCHING_AUTO, false, 0 },        { BPG_BRANCHING_NEURON, true, MEMORY }, { BPG_BRANCHING_INPUT, true, MEMORY_OF_BOXES },
+	{ BPG_BRANCHING_NEURON, false, MEMORY },
 };
 
 START_TEST(test_interrupted)
@@ -134,6 +142,11 @@ START_TEST(test_interrupted)
 	b.after = -1;
 	enum bpg_verdict v = decide(&q, rt, way, NULL, NULL, &b, &alone, &st);
 	REQUIRE(!st && v == BPG_VERDICT_UNSAT, "left alone: verdict %d: %s", (int)v, bpg_ctx_message(q.ctx));
+	if (way.memory && way.synchronous) { /* the limit changes no domain */
+		int64_t unlimited;
+		v = decide(&q, rt, (struct way){ way.branching, true, 0 }, NULL, NULL, &b, &unlimited, &st);
+		REQUIRE(!st && v == BPG_VERDICT_UNSAT && unlimited == alone, "%lld domains with a limit, %lld without", (long long)alone, (long long)unlimited);
+	}
 	REQUIRE(alone > 20, "too small a search to interrupt: %lld domains", (long long)alone);
 	for (int run = 0; run < 100; run++) {
 		b.after = domains + 1 + (int64_t)bpg_rng_below(&rng, (uint64_t)(alone / 4));
@@ -146,6 +159,7 @@ START_TEST(test_interrupted)
 	}
 	REQUIRE(v == BPG_VERDICT_UNSAT && breaks > 0, "verdict %d after %d interrupts", (int)v, breaks);
 	REQUIRE(!way.synchronous || domains == alone, "%lld domains with %d interrupts, %lld without", (long long)domains, breaks, (long long)alone);
+	REQUIRE(!way.memory || spilled > 0, "nothing went to disk");
 	bpg_rt_stop(rt);
 	unlink(file);
 	fini(&q);

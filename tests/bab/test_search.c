@@ -1,15 +1,18 @@
-/* Branch and bound: clipping keeps every point it must keep, the frontier is in order, and verdicts on small networks agree with
+/* Branch and bound: clipping keeps every point it must keep, the frontier is in order wherever its domains wait, and verdicts on small networks agree with
  * a dense grid of points. */
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../graph/builder.h"
 #include "../graph/require.h"
 #include "bab/clip.h"
 #include "bab/frontier.h"
 #include "bab/search.h"
+#include "bab/spill.h"
 #include "graph/crown.h"
 
 /* ---- clip ---- */
@@ -88,6 +91,84 @@ START_TEST(test_frontier)
 }
 END_TEST
 
+static struct bpg_domain *some_domain(struct bpg_rng *rng, int64_t number, struct bpg_params *params)
+{
+	struct bpg_domain *d;
+
+	if (bpg_rng_below(rng, 2)) {
+		d = bpg_domain_box(3, 2);
+		for (int i = 0; i < 3; i++)
+			d->lo[i] = -bpg_rng_uniform(rng), d->up[i] = bpg_rng_uniform(rng);
+		d->open[1] = (int32_t)number;
+	} else {
+		d = bpg_domain_splits(4, 2, 3);
+		for (int i = 0; i < 2; i++)
+			d->split[i] = (struct bpg_split){ i, number + i, bpg_rng_normal(rng), i ? 1 : -1 };
+		for (int i = 0; i < 3; i++)
+			d->known[i] = bpg_rng_normal(rng);
+		d->held = 1;
+		bpg_domain_give(d, params);
+	}
+	d->number = number;
+	d->depth = (int)(number % 7);
+	d->share = bpg_rng_uniform(rng);
+	return d;
+}
+
+static bool same(const struct bpg_domain *a, const struct bpg_domain *b)
+{
+	return a->number == b->number && a->bound == b->bound && a->depth == b->depth && a->share == b->share && a->opens == b->opens && a->n == b->n
+	       && a->splits == b->splits && a->held == b->held && a->rows == b->rows && a->bytes == b->bytes
+	       && !memcmp(a->open, b->open, (size_t)a->opens * sizeof *a->open) && !memcmp(a->lo, b->lo, (size_t)(2 * a->n) * sizeof *a->lo)
+	       && !memcmp(a->split, b->split, (size_t)a->splits * sizeof *a->split) && !memcmp(a->known, b->known, (size_t)a->rows * sizeof *a->known)
+	       && !a->params == !b->params && (!a->params || !memcmp(a->params->v, b->params->v, (size_t)(a->params->rows * a->params->each) * sizeof(float)));
+}
+
+/* Pushes and pops by turns, with a hundredth of the domains in memory at most: what is popped is what a frontier in memory pops, to the bit. */
+START_TEST(test_spilled)
+{
+	enum { DOMAINS = 6000, LIMIT = 40000 };
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	struct bpg_frontier all = { 0 }, some = { .limit = LIMIT, .least = 3 };
+	struct bpg_rng rng;
+	int64_t popped = 0;
+
+	REQUIRE(!bpg_spill_new(ctx, NULL, true, &some.spill), "%s", bpg_ctx_message(ctx));
+	struct bpg_spill *spill = some.spill;
+	bpg_rng_seed(&rng, 17);
+	for (int64_t i = 0; i < DOMAINS || bpg_frontier_waiting(&all); i++) {
+		if (i < DOMAINS) {
+			struct bpg_params *params = bpg_params_new(3, 5 + i % 3);
+			for (int64_t k = 0; k < 3 * params->each; k++)
+				params->v[k] = (float)bpg_rng_normal(&rng);
+			double bound = (double)bpg_rng_below(&rng, 300) / 7 - (double)i / 100;
+			for (int twin = 0; twin < 2; twin++) { /* children of one parent */
+				struct bpg_domain *d = some_domain(&rng, 2 * i + twin, params);
+				d->bound = bound;
+				bpg_domain_hold(d);
+				ck_assert(bpg_frontier_push(&all, d) && bpg_frontier_push(&some, d));
+			}
+			bpg_params_drop(params);
+			REQUIRE(some.bytes <= LIMIT && !some.failed, "%zu bytes in memory", some.bytes);
+		}
+		for (int k = 0; k < (i < DOMAINS ? (int)bpg_rng_below(&rng, 3) : 5); k++) {
+			REQUIRE(bpg_frontier_worst(&all) == bpg_frontier_worst(&some) && bpg_frontier_waiting(&all) == bpg_frontier_waiting(&some), "after %lld",
+			        (long long)popped);
+			struct bpg_domain *a = bpg_frontier_pop(&all), *b = bpg_frontier_pop(&some);
+			REQUIRE(!a == !b && (!a || same(a, b)), "domain %lld differs", (long long)popped);
+			popped += a != NULL;
+			bpg_domain_drop(a);
+			bpg_domain_drop(b);
+		}
+	}
+	ck_assert(popped == 2 * DOMAINS && !some.failed && some.chunks == 0 && some.spilled_bytes == 0 && bpg_spill_peak(spill) > 10 * LIMIT);
+	bpg_frontier_fini(&all);
+	bpg_frontier_fini(&some);
+	bpg_spill_free(spill);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- verdicts ---- */
 
 enum { GRID = 81 };
@@ -118,9 +199,16 @@ static void draw(struct build *b, struct bpg_ctx *ctx, struct question *q, bool 
 	bpg_arena_free(arena);
 }
 
+/* Where domains wait. */
+struct waiting {
+	struct bpg_spill *spill;
+	size_t bytes;             /* in memory */
+	enum bpg_status ended;    /* BPG_EFILE: the disk failed; written */
+};
+
 /* "some output r is <= below[r]" over [-1,1]^2, one disjunct each. */
-static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct question *q, const double *below, enum bpg_branching branching,
-                               bool synchronous, int64_t *domains)
+static enum bpg_search_end ask_with(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct question *q, const double *below, enum bpg_branching branching,
+                                    bool synchronous, struct waiting *waiting, int64_t *domains)
 {
 	double lo[2] = { -1, -1 }, up[2] = { 1, 1 }, one = 1, zero = 0;
 	struct bpg_box box = { 2, lo, up, lo, up };
@@ -130,6 +218,7 @@ static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const str
 	struct bpg_arena *arena = bpg_arena_new();
 	struct bpg_spec spec = { .inputs = 2, .outputs = 3, .disjuncts = 3, .disjunct = d };
 	struct bpg_search s = { .net = q->net, .spec = &spec, .rt = rt, .synchronous = synchronous, .branching = branching,
+		                .batch = waiting->bytes ? 4 : 0, .spill = waiting->spill, .frontier_bytes = waiting->bytes,
 		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1, .iterations = 5, .rate = 0.5, .decay = 0.98 } };
 	struct bpg_region region = { .n = 2, .lo = lo, .up = up };
 	double lower[3], upper[3];
@@ -141,7 +230,8 @@ static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const str
 		d[r] = (struct bpg_disjunct){ &box, 1, &row[r] };
 	}
 	REQUIRE(!bpg_model_new(ctx, q->net, rt, &region, &s.bound, &root) && !bpg_bounds(ctx, root, NULL, 3, lower, upper), "%s", bpg_ctx_message(ctx));
-	REQUIRE(!bpg_search_box(ctx, &s, root, (int32_t[]){ 0, 1, 2 }, 3, arena, &end), "%s", bpg_ctx_message(ctx));
+	waiting->ended = bpg_search_box(ctx, &s, root, (int32_t[]){ 0, 1, 2 }, 3, arena, &end);
+	REQUIRE(!waiting->ended || waiting->ended == BPG_EFILE, "%s", bpg_ctx_message(ctx));
 	bpg_model_free(root);
 	*domains = s.domains;
 	if (end == BPG_SEARCH_FOUND) {
@@ -151,6 +241,68 @@ static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const str
 	bpg_arena_free(arena);
 	return end;
 }
+
+static enum bpg_search_end ask(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct question *q, const double *below, enum bpg_branching branching,
+                               bool synchronous, int64_t *domains)
+{
+	return ask_with(ctx, rt, q, below, branching, synchronous, &(struct waiting){ 0 }, domains);
+}
+
+/* Domains that wait on disk change neither a verdict nor, in step, the domains. A disk that is full, or a folder that is not there, ends
+ * the search with one line. */
+START_TEST(test_waiting_on_disk)
+{
+	struct bpg_rt_options two = { .workers = 2, .owners = 1 };
+	struct rlimit full, usual;
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	enum bpg_branching branching = (enum bpg_branching)_i;
+	struct waiting memory = { .bytes = (size_t)1 << 40 }, disk = { .bytes = branching == BPG_BRANCHING_INPUT ? 300 : 2000 };
+	struct question q;
+	struct build b;
+	struct bpg_rt *rt;
+	int64_t domains, again;
+	double below[3];
+	size_t most = 0;
+	int failed = 0;
+
+	getrlimit(RLIMIT_FSIZE, &usual);
+	full = usual;
+	full.rlim_cur = 64;
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(bpg_spill_new(ctx, "/nowhere/at/all", true, &disk.spill), BPG_EFILE);
+	ck_assert_msg(strstr(bpg_ctx_message(ctx), "--spill: /nowhere/at/all: "), "%s", bpg_ctx_message(ctx));
+	REQUIRE(!bpg_rt_start(ctx, &two, &rt), "%s", bpg_ctx_message(ctx));
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		build_start(&b, (seed - 1) % 6 + 1);
+		draw(&b, ctx, &q, false);
+		for (int r = 0; r < 3; r++)
+			below[r] = q.grid[r] - (branching == BPG_BRANCHING_INPUT ? 0.003 : 0.01);
+		REQUIRE(!bpg_spill_new(ctx, NULL, false, &disk.spill), "%s", bpg_ctx_message(ctx));
+		for (int synchronous = 0; synchronous < 2; synchronous++) {
+			enum bpg_search_end end = ask_with(ctx, rt, &q, below, branching, synchronous, &memory, &domains), other;
+			if (seed > 6) /* the same nets with a full disk */
+				setrlimit(RLIMIT_FSIZE, &full);
+			other = ask_with(ctx, rt, &q, below, branching, synchronous, &disk, &again);
+			setrlimit(RLIMIT_FSIZE, &usual);
+			if (disk.ended) {
+				const char *message = bpg_ctx_message(ctx);
+				ck_assert_msg(seed > 6 && strstr(message, "--spill: ") && strstr(message, ": domains that wait cannot be written: "), "%s", message);
+				failed++;
+				continue;
+			}
+			ck_assert_int_eq(other, end);
+			REQUIRE(!synchronous || domains == again, "seed %llu: %lld domains, %lld with a disk", (unsigned long long)seed, (long long)domains, (long long)again);
+		}
+		most = seed < 7 ? BPG_MAX(most, bpg_spill_peak(disk.spill)) : most;
+		bpg_spill_free(disk.spill);
+		bpg_net_free(q.net);
+	}
+	REQUIRE(most > 1000, "no more than %zu bytes went to disk", most);
+	REQUIRE(failed > 0, "no write has failed");
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
 
 START_TEST(test_verdicts)
 {
@@ -243,6 +395,8 @@ int main(void)
 	tcase_add_test(t, test_clip);
 	tcase_add_test(t, test_clip_known);
 	tcase_add_test(t, test_frontier);
+	tcase_add_test(t, test_spilled);
+	tcase_add_loop_test(t, test_waiting_on_disk, BPG_BRANCHING_INPUT, BPG_BRANCHING_NEURON + 1);
 	tcase_add_test(t, test_leaf);
 	tcase_add_loop_test(t, test_verdicts, BPG_BRANCHING_AUTO, BPG_BRANCHING_NEURON + 1);
 	suite_add_tcase(s, t);

@@ -53,6 +53,22 @@ verdict 2 robust.vnnlib --branching babsr --checkpoint /nowhere/there
 verdict 2 robust.vnnlib --checkpoint robust.vnnlib
 verdict 0 robust.vnnlib --branching babsr --resume "$saved" --json "$tmp/json"
 
+# With hardly more memory than bounds need domains wait on disk: the same ones, and no file stays.
+verdict 0 robust.vnnlib --branching babsr --force-synchronous --batch 1
+domains=$(field "$tmp/json" domains)
+verdict 2 robust.vnnlib --branching babsr --memory 1K
+least=$(sed -n 's/.*needs at least \([0-9]*\)$/\1/p' "$tmp/err")
+mkdir "$tmp/spill" || exit 99
+verdict 0 robust.vnnlib --branching babsr --force-synchronous --batch 1 --memory $((least + 1000)) --spill "$tmp/spill"
+spilled=$(sed -n 's/.*"spilled_bytes": \([0-9]*\).*/\1/p' "$tmp/json")
+[ "$(field "$tmp/json" domains)" = "$domains" ] || complain "$(field "$tmp/json" domains) domains with a disk, $domains without"
+[ "${spilled:-0}" -gt 0 ] || complain "--memory $((least + 1000)): nothing went to disk"
+[ -z "$(ls -A "$tmp/spill")" ] || complain "a file is left: $(ls -A "$tmp/spill")"
+verdict 2 robust.vnnlib --memory 1G --spill /nowhere/there
+[ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -e '--spill: /nowhere/there: ' "$tmp/err" || complain "no folder: $(cat "$tmp/err")"
+verdict 2 robust.vnnlib --spill "$tmp/spill"
+grep -q 'give --memory' "$tmp/err" || complain "--spill without a limit: $(cat "$tmp/err")"
+
 verdict 1 attacked.vnnlib
 verdict 1 attacked.vnnlib --branching babsr
 exit $status
