@@ -150,7 +150,8 @@ static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, s
 	double start = bpg_now();
 
 	if (saved->spill) /* bounds keep what they need at least */
-		s.frontier_bytes = BPG_MIN(x->bound.memory / FRONTIER_SHARE, x->bound.memory - BPG_MIN(root ? root->least_bytes : 0, x->bound.memory));
+		s.frontier_bytes = BPG_MIN(x->bound.memory / FRONTIER_SHARE,
+		                           x->bound.memory - BPG_MIN(root ? root->least_bytes : 0, x->bound.memory));
 	enum bpg_status st = bpg_search_box(x->ctx, &s, root, open, *opens, x->result->arena, &end);
 
 	x->result->seconds.search += bpg_now() - start;

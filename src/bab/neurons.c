@@ -12,6 +12,8 @@
 enum { BATCH = 256, LEAST = 16, BATCH_FLOATS = 1 << 24 };
 /* Steps of the optimiser for a domain that inherits its parent's parameters, and rates: measured on trained networks. */
 enum { STEPS = 12 };
+/* Places that are tried for a domain, and steps for a child on trial. */
+enum { PLACES = 3, TRIAL_STEPS = 3 };
 static const double leaf_seconds = 10; /* that a linear program may take */
 static const double slope_rate = 0.1, multiplier_rate = 1, decay = 0.98;
 
@@ -33,27 +35,51 @@ static struct bpg_params *params_of(const struct bpg_domain_out *out, int64_t ro
 	return p;
 }
 
-/* The child of a domain on one side of a split. */
-static struct bpg_domain *child_of(const struct bpg_domain *d, const struct bpg_domain_out *out, struct bpg_params *params, int side)
+/* Where an open domain is split, and what is known of its children below and above the point. */
+struct choice {
+	int at;                   /* in the batch */
+	const struct bpg_branch *place;
+	const double *known[2];   /* [rows] */
+	bool closed[2];
+};
+
+/* The child of a domain on one side of a split: 0 below the point, 1 above. */
+static struct bpg_domain *child_of(const struct bpg_domain *d, const struct choice *choice, struct bpg_params *params, int side)
 {
 	struct bpg_domain *c = bpg_domain_splits(d->open[0], d->splits + 1, d->rows);
-	const struct bpg_branch *b = &out->branch[0];
+	const struct bpg_branch *b = choice->place;
 
 	if (!c)
 		return NULL;
 	if (d->splits)
 		memcpy(c->split, d->split, (size_t)d->splits * sizeof *c->split);
-	c->split[d->splits] = (struct bpg_split){ b->node, b->element, b->point, side };
+	c->split[d->splits] = (struct bpg_split){ b->node, b->element, b->point, side ? 1 : -1 };
 	c->held = d->splits;
 	c->depth = d->depth + 1;
 	c->share = d->share / 2;
 	c->bound = -INFINITY;
 	for (int r = 0; r < c->rows; r++) {
-		c->known[r] = out->lower[r];
-		c->bound = fmax(c->bound, out->lower[r]);
+		c->known[r] = choice->known[side][r];
+		c->bound = fmax(c->bound, c->known[r]);
 	}
 	bpg_domain_give(c, params);
 	return c;
+}
+
+/* The rows of the domain's disjunct, and what it has inherited. */
+static bool ask(struct bpg_driver *v, const struct bpg_domain *d, struct bpg_domain_in *in)
+{
+	struct bpg_question_row *row = bpg_arena_alloc(v->arena, (size_t)d->rows, sizeof *row);
+	const struct bpg_question_row **at = bpg_arena_alloc(v->arena, (size_t)d->rows, sizeof *at);
+	const float **params = bpg_arena_alloc(v->arena, (size_t)d->rows, sizeof *params);
+
+	if (!row || !at || !params || !bpg_questions_ask(v->arena, &v->p->x->spec->disjunct[d->open[0]], row))
+		return false;
+	for (int r = 0; r < d->rows; r++)
+		at[r] = &row[r], params[r] = d->params ? d->params->v + r * d->params->each : NULL;
+	*in = (struct bpg_domain_in){ .splits = d->splits, .split = d->split, .rows = d->rows, .row = at, .any = true,
+		                      .params = d->params ? params : NULL, .held = d->held, .known = d->depth ? d->known : NULL };
+	return true;
 }
 
 /* Bounds of the batch, by one graph of tasks. */
@@ -65,19 +91,9 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 
 	if (!in)
 		return bpg_nomem(v->ctx, "a batch of domains");
-	for (int i = 0; i < count; i++) {
-		const struct bpg_disjunct *q = &p->x->spec->disjunct[d[i]->open[0]];
-		struct bpg_question_row *row = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *row);
-		const struct bpg_question_row **at = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *at);
-		const float **params = bpg_arena_alloc(v->arena, (size_t)d[i]->rows, sizeof *params);
-		if (!row || !at || !params || !bpg_questions_ask(v->arena, q, row))
+	for (int i = 0; i < count; i++)
+		if (!ask(v, d[i], &in[i]))
 			return bpg_nomem(v->ctx, "a batch of domains");
-		for (int r = 0; r < d[i]->rows; r++)
-			at[r] = &row[r], params[r] = d[i]->params ? d[i]->params->v + r * d[i]->params->each : NULL;
-		in[i] = (struct bpg_domain_in){ .splits = d[i]->splits, .split = d[i]->split, .rows = d[i]->rows, .row = at, .any = true,
-			                        .params = d[i]->params ? params : NULL, .held = d[i]->held,
-			                        .known = d[i]->depth ? d[i]->known : NULL };
-	}
 	BPG_TRY(bpg_domains_submit(v->ctx, p->root, in, count, &o, batch));
 	BPG_TRY(bpg_group_wait(v->group, v->ctx));
 	bpg_pool_count(p, bpg_batch_tasks(*batch));
@@ -193,15 +209,124 @@ static enum bpg_status settle_leaves(struct bpg_driver *v, struct leaf_task **le
 	return solved ? bound_leaves(v, leaf, solved) : BPG_OK;
 }
 
+/* ---- where to split (filtered smart branching, De Palma et al. 2021) ---- */
+
+/* The children of a domain at all places on trial: they have its best parameters and bounds. */
+static bool try_places(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, struct bpg_domain_in *in, int *trials)
+{
+	struct bpg_domain_in whole;
+
+	if (!ask(v, d, &whole))
+		return false;
+	whole.params = out->params;
+	whole.known = out->lower;
+	whole.held = d->splits;
+	whole.splits = d->splits + 1;
+	for (int k = 0; k < 2 * BPG_MIN(out->branches, PLACES); k++) {
+		struct bpg_split *split = bpg_arena_alloc(v->arena, (size_t)whole.splits, sizeof *split);
+		const struct bpg_branch *b = &out->branch[k / 2];
+		if (!split)
+			return false;
+		if (d->splits)
+			memcpy(split, d->split, (size_t)d->splits * sizeof *split);
+		split[d->splits] = (struct bpg_split){ b->node, b->element, b->point, k % 2 ? 1 : -1 };
+		in[*trials] = whole;
+		in[(*trials)++].split = split;
+	}
+	return true;
+}
+
+/* How near the children are to a proof: the farther one, then the nearer one. */
+struct prospect {
+	double least, most;
+};
+
+static bool better(struct prospect a, struct prospect b)
+{
+	return a.least != b.least ? a.least > b.least : a.most > b.most;
+}
+
+/* Bounds of a domain's children, two for each place on trial, say which place is best: the first of equal ones. What they prove
+ * is handed on. */
+static bool choose_place(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, const struct bpg_domain_out *trial,
+                         struct choice *c)
+{
+	const struct bpg_disjunct *q = &v->p->x->spec->disjunct[d->open[0]];
+	struct prospect best = { -INFINITY, -INFINITY };
+	double *known = bpg_arena_alloc(v->arena, (size_t)(2 * d->rows) + 1, sizeof *known);
+
+	if (!known)
+		return false;
+	for (int k = 0; k < BPG_MIN(out->branches, PLACES); k++, trial += 2) {
+		double value[2] = { -INFINITY, -INFINITY };
+		bool closed[2];
+		for (int s = 0; s < 2; s++) {
+			closed[s] = trial[s].empty || bpg_questions_refute(q, trial[s].lower);
+			for (int r = 0; r < d->rows; r++)
+				value[s] = closed[s] ? INFINITY : fmax(value[s], trial[s].lower[r]);
+		}
+		struct prospect at = { fmin(value[0], value[1]), fmax(value[0], value[1]) };
+		if (k && !better(at, best))
+			continue;
+		best = at;
+		c->place = &out->branch[k];
+		for (int s = 0; s < 2; s++) {
+			memcpy(known + s * d->rows, trial[s].lower, (size_t)d->rows * sizeof *known);
+			c->known[s] = known + s * d->rows;
+			c->closed[s] = closed[s];
+		}
+	}
+	return true;
+}
+
+/* All children on trial are one batch. */
+static enum bpg_status filter(struct bpg_driver *v, struct bpg_domain **d, const struct bpg_domain_out *out, struct choice *choice, int choices)
+{
+	const struct bpg_domain_options o = { .iterations = TRIAL_STEPS, .rate = slope_rate, .beta_rate = multiplier_rate, .decay = decay, .group = v->group };
+	size_t most = (size_t)choices * 2 * PLACES;
+	struct bpg_domain_in *in = bpg_arena_alloc(v->arena, most, sizeof *in);
+	struct bpg_domain_out *trial = bpg_arena_alloc(v->arena, most, sizeof *trial);
+	struct bpg_batch *batch = NULL;
+	enum bpg_status st = BPG_OK;
+	int trials = 0;
+
+	if (!in || !trial)
+		return bpg_nomem(v->ctx, "places to split");
+	for (int i = 0; i < choices; i++)
+		if (!try_places(v, d[choice[i].at], &out[choice[i].at], in, &trials))
+			return bpg_nomem(v->ctx, "places to split");
+	BPG_TRY_TO(bpg_domains_submit(v->ctx, v->p->root, in, trials, &o, &batch), out);
+	BPG_TRY_TO(bpg_group_wait(v->group, v->ctx), out);
+	bpg_pool_count(v->p, bpg_batch_tasks(batch));
+	BPG_TRY_TO(bpg_domains_collect(v->ctx, batch, trial), out);
+	trials = 0;
+	for (int i = 0; i < choices && !st; i++) {
+		const struct bpg_domain_out *of = &out[choice[i].at];
+		if (!choose_place(v, d[choice[i].at], of, trial + trials, &choice[i]))
+			st = bpg_nomem(v->ctx, "places to split");
+		trials += 2 * BPG_MIN(of->branches, PLACES);
+	}
+out:
+	if (st)
+		bpg_group_wait(v->group, NULL);
+	bpg_batch_free(batch);
+	return st;
+}
+
 /* ---- a batch ---- */
 
-static enum bpg_status branch(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, struct bpg_domain **child, int *children)
+static enum bpg_status branch(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, const struct choice *choice,
+                              struct bpg_domain **child, int *children)
 {
 	struct bpg_params *params = params_of(out, d->rows);
 	enum bpg_status st = params ? BPG_OK : bpg_nomem(v->ctx, "a domain");
 
-	for (int side = -1; side <= 1 && !st; side += 2) {
-		struct bpg_domain *c = child_of(d, out, params, side);
+	for (int side = 0; side < 2 && !st; side++) {
+		if (choice->closed[side]) {
+			v->closed += d->share / 2;
+			continue;
+		}
+		struct bpg_domain *c = child_of(d, choice, params, side);
 		if (c)
 			child[(*children)++] = c;
 		else
@@ -216,9 +341,10 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	struct bpg_search_pool *p = v->p;
 	struct bpg_domain_out *out = bpg_arena_alloc(v->arena, (size_t)count, sizeof *out);
 	struct leaf_task **leaf = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *leaf);
+	struct choice *choice = bpg_arena_alloc(v->arena, (size_t)count, sizeof *choice);
 	struct bpg_batch *batch = NULL;
-	enum bpg_status st = out && leaf ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
-	int leaves = 0;
+	enum bpg_status st = out && leaf && choice ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
+	int leaves = 0, choices = 0;
 
 	if (st)
 		bpg_group_wait(v->group, NULL);
@@ -232,7 +358,7 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 		if (bpg_pool_may_try(v) && try_at(v, out[i].point))
 			break;
 		if (out[i].branches) {
-			st = branch(v, d[i], &out[i], child, children);
+			choice[choices++] = (struct choice){ .at = i, .place = &out[i].branch[0], .known = { out[i].lower, out[i].lower } };
 		} else if (!p->leaves) {
 			bpg_pool_stuck(v, d[i]);
 		} else {
@@ -243,6 +369,10 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 				st = bpg_nomem(v->ctx, "linear programs");
 		}
 	}
+	if (!st && choices && !p->x->witness.found && p->x->branching == BPG_BRANCHING_FSB)
+		st = filter(v, d, out, choice, choices);
+	for (int i = 0; i < choices && !st; i++)
+		st = branch(v, d[choice[i].at], &out[choice[i].at], &choice[i], child, children);
 	if (!st && leaves && !p->x->witness.found)
 		st = settle_leaves(v, leaf, leaves);
 	bpg_batch_free(batch);
@@ -260,7 +390,10 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));
-	p->batch = p->x->batch > 0 ? p->x->batch : p->x->bound.memory ? LEAST : (int)BPG_MAX(BPG_MIN(BATCH_FLOATS / columns, (int64_t)BATCH), (int64_t)LEAST);
+	int64_t batch = BPG_MIN(BATCH_FLOATS / columns, (int64_t)BATCH);
+	if (p->x->branching == BPG_BRANCHING_FSB) /* as many are bounded at once */
+		batch /= 2 * PLACES;
+	p->batch = p->x->batch > 0 ? p->x->batch : p->x->bound.memory ? LEAST : (int)BPG_MAX(batch, (int64_t)LEAST);
 	if (!st)
 		st = bpg_domains_prepare(ctx, root);
 	for (int i = 0; !st && i < opens; i++) {

@@ -313,7 +313,7 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
                                struct bpg_arena *arena, enum bpg_search_end *end)
 {
 	const struct bpg_box *box = x->spec->disjunct[open[0]].box;
-	bool boxes = x->branching != BPG_BRANCHING_NEURON && bpg_boxes_suit(x->net, box);
+	bool boxes = (x->branching == BPG_BRANCHING_AUTO || x->branching == BPG_BRANCHING_INPUT) && bpg_boxes_suit(x->net, box);
 	bool neurons = root && x->branching != BPG_BRANCHING_INPUT && bpg_neurons_suit(root);
 	enum bpg_status st = BPG_OK;
 

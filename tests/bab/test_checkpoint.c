@@ -118,7 +118,7 @@ enum { MEMORY = 40000, MEMORY_OF_BOXES = 75000 };
 static const struct way ways[] = {
 	{ BPG_BRANCHING_NEURON, true, 0 },       { BPG_BRANCHING_INPUT, true, 0 },       { BPG_BRANCHING_AUTO, true, 0 }, { BPG_BRANCHING_NEURON, false, 0 },
 	{ BPG_BRANCHING_AUTO, false, 0 },        { BPG_BRANCHING_NEURON, true, MEMORY }, { BPG_BRANCHING_INPUT, true, MEMORY_OF_BOXES },
-	{ BPG_BRANCHING_NEURON, false, MEMORY },
+	{ BPG_BRANCHING_NEURON, false, MEMORY }, { BPG_BRANCHING_FSB, true, 0 },
 };
 
 START_TEST(test_interrupted)

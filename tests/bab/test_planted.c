@@ -89,6 +89,7 @@ static const struct way {
 	{ BPG_BRANCHING_INPUT, false, false, true, 7, 0 },
 	{ BPG_BRANCHING_NEURON, false, false, false, 0, 10 },
 	{ BPG_BRANCHING_NEURON, true, false, true, 3, 0 },
+	{ BPG_BRANCHING_FSB, false, false, false, 0, 10 },
 };
 
 START_TEST(test_never_proved)

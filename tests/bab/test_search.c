@@ -319,7 +319,7 @@ START_TEST(test_verdicts)
 		double below[3];
 
 		build_start(&b, seed);
-		draw(&b, ctx, &q, seed % 3 == 0 && branching != BPG_BRANCHING_NEURON); /* splits of a smooth function have no end */
+		draw(&b, ctx, &q, seed % 3 == 0 && branching < BPG_BRANCHING_NEURON); /* splits of a smooth function have no end */
 		/* Well below what any point of the grid reaches: the truth is unsat unless the net dips between points. */
 		for (int r = 0; r < 3; r++)
 			below[r] = q.grid[r] - 0.3;
@@ -339,6 +339,40 @@ START_TEST(test_verdicts)
 		}
 		bpg_net_free(q.net);
 	}
+	bpg_rt_stop(rt);
+	bpg_ctx_free(ctx);
+}
+END_TEST
+
+/* Places that real bounds have chosen: the verdicts of babsr's places, near to what points reach, and fewer domains. */
+START_TEST(test_filtered)
+{
+	struct bpg_rt_options two = { .workers = 2, .owners = 1 };
+	struct bpg_ctx *ctx = bpg_ctx_new();
+	struct bpg_rt *rt;
+	int64_t all = 0, filtered = 0;
+
+	REQUIRE(!bpg_rt_start(ctx, &two, &rt), "%s", bpg_ctx_message(ctx));
+	for (uint64_t seed = 21; seed <= 40; seed++) {
+		struct question q;
+		struct build b;
+		int64_t n, m;
+		double below[3];
+
+		build_start(&b, seed);
+		draw(&b, ctx, &q, false);
+		for (int r = 0; r < 3; r++)
+			below[r] = q.grid[r] - 0.02;
+		enum bpg_search_end end = ask(ctx, rt, &q, below, BPG_BRANCHING_NEURON, true, &n);
+		for (int synchronous = 1; synchronous >= 0; synchronous--) {
+			enum bpg_search_end other = ask(ctx, rt, &q, below, BPG_BRANCHING_FSB, synchronous, &m);
+			REQUIRE(other == end, "seed %llu: babsr ends with %d, fsb with %d", (unsigned long long)seed, (int)end, (int)other);
+			if (synchronous && end == BPG_SEARCH_PROVED)
+				all += n, filtered += m;
+		}
+		bpg_net_free(q.net);
+	}
+	REQUIRE(filtered < all, "%lld domains with fsb, %lld with babsr", (long long)filtered, (long long)all);
 	bpg_rt_stop(rt);
 	bpg_ctx_free(ctx);
 }
@@ -396,9 +430,10 @@ int main(void)
 	tcase_add_test(t, test_clip_known);
 	tcase_add_test(t, test_frontier);
 	tcase_add_test(t, test_spilled);
-	tcase_add_loop_test(t, test_waiting_on_disk, BPG_BRANCHING_INPUT, BPG_BRANCHING_NEURON + 1);
+	tcase_add_loop_test(t, test_waiting_on_disk, BPG_BRANCHING_INPUT, BPG_BRANCHING_FSB + 1);
 	tcase_add_test(t, test_leaf);
-	tcase_add_loop_test(t, test_verdicts, BPG_BRANCHING_AUTO, BPG_BRANCHING_NEURON + 1);
+	tcase_add_test(t, test_filtered);
+	tcase_add_loop_test(t, test_verdicts, BPG_BRANCHING_AUTO, BPG_BRANCHING_FSB + 1);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

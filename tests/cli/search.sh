@@ -20,6 +20,7 @@ verdict 0 robust.vnnlib --branching babsr
 [ "$(field "$tmp/json" domains)" -gt 1 ] || complain "no search was needed: $(field "$tmp/json" domains) domains"
 verdict 0 robust.vnnlib --branching babsr --attack off --seed 7 --precision float64
 verdict 0 robust.vnnlib --method beta-crown --batch 3
+verdict 0 robust.vnnlib --branching fsb --attack off
 
 # One batch after the other: the same domains for any number of workers.
 for n in 1 2; do
@@ -71,4 +72,5 @@ grep -q 'give --memory' "$tmp/err" || complain "--spill without a limit: $(cat "
 
 verdict 1 attacked.vnnlib
 verdict 1 attacked.vnnlib --branching babsr
+verdict 1 attacked.vnnlib --branching fsb --attack off
 exit $status

@@ -150,7 +150,6 @@ START_TEST(test_later)
 	refused("sound", "deployed", "not built yet");
 	refused("placement", "tp", "not built yet");
 	refused("certificate", "f", "--certificate is not built yet");
-	refused("branching", "fsb", "not built yet");
 	refused("method", "crwon", "auto, ibp, crown-ibp, crown, alpha-crown or beta-crown");
 	ck_assert_int_eq(bpg_option_find("layer_bounds", 12), -1);
 	ck_assert_int_eq(bpg_option_find("metho", 5), -1);
