@@ -86,6 +86,7 @@ static void set_bound_options(struct run *x)
 		.objective = (enum bpg_objective)o->objective,
 		.rate = o->lr,
 		.decay = o->lr_decay,
+		.beta_rate = o->lr_beta,
 		.sharing = o->alpha_sharing != 0,
 		.patience = (int)o->patience,
 		.goal = INFINITY,

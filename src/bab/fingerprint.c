@@ -131,7 +131,7 @@ static uint64_t add_spec(uint64_t h, const struct bpg_spec *spec)
 static uint64_t add_options(uint64_t h, const struct bpg_options *o)
 {
 	const int64_t whole[] = { o->method, o->slope, o->objective, o->iterations, o->patience, o->precision, o->sound, o->branching };
-	const double real[] = { o->lr, o->lr_decay };
+	const double real[] = { o->lr, o->lr_decay, o->lr_beta };
 
 	return add(add(h, whole, sizeof whole), real, sizeof real);
 }

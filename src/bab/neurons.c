@@ -15,7 +15,7 @@ enum { STEPS = 12 };
 /* Places that are tried for a domain, and steps for a child on trial. */
 enum { PLACES = 3, TRIAL_STEPS = 3 };
 static const double leaf_seconds = 10; /* that a linear program may take */
-static const double slope_rate = 0.1, multiplier_rate = 1, decay = 0.98;
+static const double slope_rate = 0.1, decay = 0.98;
 
 bool bpg_neurons_suit(const struct bpg_model *m)
 {
@@ -66,6 +66,12 @@ static struct bpg_domain *child_of(const struct bpg_domain *d, const struct choi
 	return c;
 }
 
+static struct bpg_domain_options optimiser(const struct bpg_driver *v, int iterations)
+{
+	return (struct bpg_domain_options){ .iterations = iterations, .rate = slope_rate, .beta_rate = v->p->x->bound.beta_rate, .decay = decay,
+		                            .group = v->group };
+}
+
 /* The rows of the domain's disjunct, and what it has inherited. */
 static bool ask(struct bpg_driver *v, const struct bpg_domain *d, struct bpg_domain_in *in)
 {
@@ -87,7 +93,7 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 {
 	struct bpg_search_pool *p = v->p;
 	struct bpg_domain_in *in = bpg_arena_alloc(v->arena, (size_t)count, sizeof *in);
-	struct bpg_domain_options o = { .iterations = STEPS, .rate = slope_rate, .beta_rate = multiplier_rate, .decay = decay, .group = v->group };
+	const struct bpg_domain_options o = optimiser(v, STEPS);
 
 	if (!in)
 		return bpg_nomem(v->ctx, "a batch of domains");
@@ -156,10 +162,11 @@ static enum bpg_status bound_leaves(struct bpg_driver *v, struct leaf_task **lea
 {
 	struct bpg_domain_in *in = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *in);
 	struct bpg_domain_out *out = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *out);
-	const struct bpg_domain_options o = { .rate = slope_rate, .beta_rate = multiplier_rate, .decay = decay, .wide = true, .group = v->group };
+	struct bpg_domain_options o = optimiser(v, 0);
 	struct bpg_batch *batch = NULL;
 	enum bpg_status st = BPG_OK;
 
+	o.wide = true;
 	if (!in || !out)
 		return bpg_nomem(v->ctx, "linear programs");
 	for (int i = 0; i < count; i++)
@@ -282,7 +289,7 @@ static bool choose_place(struct bpg_driver *v, const struct bpg_domain *d, const
 /* All children on trial are one batch. */
 static enum bpg_status filter(struct bpg_driver *v, struct bpg_domain **d, const struct bpg_domain_out *out, struct choice *choice, int choices)
 {
-	const struct bpg_domain_options o = { .iterations = TRIAL_STEPS, .rate = slope_rate, .beta_rate = multiplier_rate, .decay = decay, .group = v->group };
+	const struct bpg_domain_options o = optimiser(v, TRIAL_STEPS);
 	size_t most = (size_t)choices * 2 * PLACES;
 	struct bpg_domain_in *in = bpg_arena_alloc(v->arena, most, sizeof *in);
 	struct bpg_domain_out *trial = bpg_arena_alloc(v->arena, most, sizeof *trial);

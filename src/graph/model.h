@@ -49,6 +49,7 @@ struct bpg_bound_options {
 	int iterations;           /* of alpha-crown; 0: other methods */
 	enum bpg_objective objective; /* whose bounds they are */
 	double rate, decay;       /* of Adam: learning rate, and its factor from step to step */
+	double beta_rate;         /* of multipliers in a search, see bpg_domain_options */
 	int sides;                /* of the rows asked: 1 lower, 2 upper, 3 both */
 	int64_t panel;            /* columns of a panel; 0: default */
 	int64_t tile;             /* rows of a tile; 0: default */

@@ -101,7 +101,7 @@ static enum bpg_verdict decide(const struct question *q, struct bpg_rt *rt, stru
 	struct bpg_decide d = { .ctx = q->ctx, .net = q->net, .spec = &q->spec, .rt = rt, .search = true, .branching = way.branching, .batch = 4,
 		                .synchronous = way.synchronous, .result = &r, .checkpoint = to, .checkpoint_every = 0.02, .resume = from, .fingerprint = 7,
 		                .interrupt = &b->flag, .search_progress = count, .search_progress_arg = b,
-		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98, .memory = way.memory } };
+		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98, .beta_rate = 1, .memory = way.memory } };
 
 	b->flag = 0;
 	REQUIRE(!bpg_rt_again(q->ctx, rt, &two), "%s", bpg_ctx_message(q->ctx));

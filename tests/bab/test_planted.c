@@ -114,7 +114,9 @@ START_TEST(test_never_proved)
 		REQUIRE(!bpg_rt_again(q.ctx, rt, &limited), "%s", bpg_ctx_message(q.ctx));
 		struct bpg_decide d = { .ctx = q.ctx, .net = q.net, .spec = &q.spec, .rt = rt, .search = true, .attack = way->attack, .seed = seed,
 			                .branching = way->branching, .batch = way->batch, .synchronous = way->synchronous, .then_iterations = way->iterations,
-			                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98, .wide = way->wide }, .result = &r };
+			                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .owners = 1, .rate = 0.5, .decay = 0.98, .beta_rate = 1,
+			                           .wide = way->wide },
+			                .result = &r };
 		REQUIRE(!bpg_decide(&d), "%s", bpg_ctx_message(q.ctx));
 		REQUIRE(r.verdict != BPG_VERDICT_UNSAT, "seed %llu: proved, and (%g %g %g) is a counterexample", (unsigned long long)seed, q.at[0], q.at[1],
 		        q.at[2]);

@@ -219,7 +219,8 @@ static enum bpg_search_end ask_with(struct bpg_ctx *ctx, struct bpg_rt *rt, cons
 	struct bpg_spec spec = { .inputs = 2, .outputs = 3, .disjuncts = 3, .disjunct = d };
 	struct bpg_search s = { .net = q->net, .spec = &spec, .rt = rt, .synchronous = synchronous, .branching = branching,
 		                .batch = waiting->bytes ? 4 : 0, .spill = waiting->spill, .frontier_bytes = waiting->bytes,
-		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1, .iterations = 5, .rate = 0.5, .decay = 0.98 } };
+		                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1, .iterations = 5, .rate = 0.5, .decay = 0.98,
+		                           .beta_rate = 1 } };
 	struct bpg_region region = { .n = 2, .lo = lo, .up = up };
 	double lower[3], upper[3];
 	struct bpg_model *root;
@@ -405,7 +406,7 @@ START_TEST(test_leaf)
 		struct bpg_arena *arena = bpg_arena_new();
 		struct bpg_spec spec = { .inputs = 2, .outputs = 2, .disjuncts = 1, .disjunct = &d };
 		struct bpg_search s = { .net = net, .spec = &spec, .rt = rt, .branching = BPG_BRANCHING_NEURON,
-			                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1 } };
+			                .bound = { .method = BPG_METHOD_CROWN, .slack = true, .sides = 1, .owners = 1, .beta_rate = 1 } };
 		struct bpg_model *root;
 		enum bpg_search_end end;
 		REQUIRE(!bpg_model_new(ctx, net, rt, &region, &s.bound, &root) && !bpg_bounds(ctx, root, NULL, 2, lower, upper), "%s", bpg_ctx_message(ctx));

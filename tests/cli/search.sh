@@ -29,6 +29,12 @@ for n in 1 2; do
 done
 [ "${domains% *}" = " ${domains##* }" ] || complain "synchronous searches differ:$domains domains"
 
+# Multipliers that stay where they begin are as sound, and worth less.
+verdict 0 robust.vnnlib --branching babsr --force-synchronous --lr-beta 1
+[ "$(field "$tmp/json" domains)" = "${domains##* }" ] || complain "--lr-beta 1 is not the default: $(field "$tmp/json" domains) domains,$domains without"
+verdict 0 robust.vnnlib --branching babsr --force-synchronous --lr-beta 0
+[ "$(field "$tmp/json" domains)" -gt "${domains##* }" ] || complain "--lr-beta 0: $(field "$tmp/json" domains) domains,$domains with the default"
+
 # And for any owners of weights and rows.
 for more in '--shards 3' '--placement fsdp --shards 2' '--placement offload'; do
 	verdict 0 robust.vnnlib --branching babsr --force-synchronous $more
@@ -46,6 +52,7 @@ verdict 0 robust.vnnlib --branching babsr --force-synchronous --resume "$saved" 
 verdict 2 attacked.vnnlib --branching babsr --resume "$saved"
 grep -q 'of another network, property' "$tmp/err" || complain "another property: $(cat "$tmp/err")"
 verdict 2 robust.vnnlib --branching babsr --slope zero --resume "$saved"
+verdict 2 robust.vnnlib --branching babsr --lr-beta 2 --resume "$saved"
 head -c 100 "$saved" >"$tmp/torn"
 verdict 2 robust.vnnlib --branching babsr --resume "$tmp/torn"
 grep -q 'is damaged' "$tmp/err" || complain "torn: $(cat "$tmp/err")"
