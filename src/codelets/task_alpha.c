@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codelets/clones.h"
+#include "codelets/conv_sums.h"
 #include "codelets/family_unary.h"
 
 #define LANES_DO for (int e = 0; e < BPG_LANES; e++)
@@ -697,30 +698,22 @@ void bpg_task_forward_conv(struct bpg_rt *rt, void *const *buffer, const void *a
 	const struct bpg_window *f = &a->from.window, *t = &a->to.window;
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
 	int64_t from = bpg_columns_in(a->hop->in[0], f) * BPG_LANES, to = bpg_columns_in(a->hop->out, t) * BPG_LANES, groups8 = (ocg + BPG_GROUP - 1) / BPG_GROUP;
-	struct bpg_run *run = malloc((size_t)(taps + 1) * sizeof *run);
+	struct bpg_conv_sums sums;
 
-	if (!run) {
+	if (!bpg_conv_sums_forward(&sums, v, f, t))
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the taps of a convolution");
-		return;
-	}
-	float *C = buffer[2];
-	for (int64_t y = t->lo[0]; y < t->up[0]; y++)
-		for (int64_t x = t->lo[1]; x < t->up[1]; x++, C += v->out_channels * BPG_LANES) {
-			int runs = 0;
-			for (int64_t k = 0; k < taps; k++) {
-				int64_t iy = y * v->stride[0] - v->pad[0] + k / v->kernel[1] * v->dilation[0];
-				int64_t ix = x * v->stride[1] - v->pad[1] + k % v->kernel[1] * v->dilation[1];
-				if (iy < f->lo[0] || iy >= f->up[0] || ix < f->lo[1] || ix >= f->up[1])
-					continue;
-				run[runs++] = (struct bpg_run){ ((iy - f->lo[0]) * (f->up[1] - f->lo[1]) + ix - f->lo[1]) * v->in_channels, k * icg, (int)icg };
-			}
+	else
+		for (int64_t p = 0; p < sums.positions; p++) {
+			int last = sums.first[p + 1], begin = sums.first[p] ? sums.end[sums.first[p] - 1] : 0;
+			int runs = last > sums.first[p] ? sums.end[last - 1] - begin : 0;
+			float *C = (float *)buffer[2] + p * v->out_channels * BPG_LANES;
 			for (int64_t g = 0; g < v->groups; g++)
 				for (int64_t b = 0; b < groups8; b++)
-					bpg_product_f32(a->from.strips, (const float *)buffer[1] + g * icg * BPG_LANES, from, run, runs,
+					bpg_product_f32(a->from.strips, (const float *)buffer[1] + g * icg * BPG_LANES, from, sums.run + begin, runs,
 					                (const float *)buffer[0] + (g * groups8 + b) * taps * icg * BPG_GROUP,
 					                C + (g * ocg + b * BPG_GROUP) * BPG_LANES, to, (int)BPG_MIN(ocg - b * BPG_GROUP, (int64_t)BPG_GROUP), false, NULL);
 		}
-	free(run);
+	bpg_conv_sums_fini(&sums);
 }
 
 void bpg_task_forward_map(struct bpg_rt *rt, void *const *buffer, const void *arg)
