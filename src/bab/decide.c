@@ -229,11 +229,15 @@ static enum bpg_status decide_from(struct bpg_decide *x, struct saved *saved, do
 	return BPG_OK;
 }
 
+enum { HELD_BYTES = 64 << 20 };   /* of weights, so that points are evaluated without reading files */
+
 /* Goes on from a checkpoint, or from the start; and saves. */
 static enum bpg_status begin(struct bpg_decide *x, struct saved *s, double *lower, double *upper)
 {
 	struct bpg_result *r = x->result;
 
+	if (x->bound.owners <= 1 && !x->bound.memory && !x->follows)
+		bpg_net_hold(x->net, HELD_BYTES);
 	s->at = (struct bpg_position){ .all = true, .lower = lower, .upper = upper };
 	if (x->resume) {
 		BPG_TRY(bpg_resume_read(x->ctx, x->resume, x->fingerprint, r->rows, lower, upper, &s->from));

@@ -254,12 +254,12 @@ static enum bpg_status along_channels_run(const struct job *s)
 	int64_t rows = by_output ? c->out_channels : c->in_channels, cols = by_output ? c->in_channels : c->out_channels;
 	int64_t positions = c->out_size[0] * c->out_size[1], last = s->first + s->n;
 	int64_t most = BPG_MIN(BPG_MAX(rows, 1), BPG_MAX(1, BLOCK / BPG_MAX(cols, 1)));
-	float *w = bpg_calloc((size_t)(most * cols) + 1, sizeof *w);
-	if (!w)
+	float *room = malloc(((size_t)(most * cols) + 1) * sizeof *room);
+	if (!room)
 		return BPG_ENOMEM;
 	for (int64_t row = 0; row < rows; row += most) {
 		int64_t now = BPG_MIN(most, rows - row);
-		bpg_const_block_f32(c->weight, row, now, c->w_stride[by_output ? 0 : 1], 0, cols, w);
+		const float *w = bpg_const_rows_f32(c->weight, row, now, c->w_stride[by_output ? 0 : 1], 0, cols, room);
 		for (int64_t p = 0; p < positions; p++) {
 			int64_t at = out_first(c, p);
 			int64_t c0 = BPG_MAX(0, s->first - at), c1 = BPG_MIN(c->out_channels, last - at);
@@ -267,7 +267,7 @@ static enum bpg_status along_channels_run(const struct job *s)
 				apply_row(s, row + i, w + i * cols, p, c0, c1);
 		}
 	}
-	free(w);
+	free(room);
 	return BPG_OK;
 }
 

@@ -32,15 +32,14 @@ static enum bpg_status each_block(const struct bpg_dense *d, int64_t row0, int64
 	if (rows <= 0)
 		return BPG_OK;
 	int64_t most = BPG_MIN(rows, BPG_MAX(1, BLOCK / BPG_MAX(cols, 1)));
-	float *w = bpg_calloc((size_t)(most * cols) + 1, sizeof *w);
-	if (!w)
+	float *room = malloc(((size_t)(most * cols) + 1) * sizeof *room);
+	if (!room)
 		return BPG_ENOMEM;
 	for (int64_t row = row0; row < row1; row += most) {
 		int64_t now = BPG_MIN(most, row1 - row);
-		bpg_const_block_f32(d->weight, row, now, stride, d->base + col0, cols, w);
-		use(job, row, now, w);
+		use(job, row, now, bpg_const_rows_f32(d->weight, row, now, stride, d->base + col0, cols, room));
 	}
-	free(w);
+	free(room);
 	return BPG_OK;
 }
 

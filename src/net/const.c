@@ -177,7 +177,7 @@ double bpg_const_at(const struct bpg_const *c, int64_t i)
 {
 	if (c->mem)
 		return value_at(c, i);
-	const float *pin = __atomic_load_n(&c->pin_f32, __ATOMIC_ACQUIRE);   /* another thread may be pinning it */
+	const float *pin = __atomic_load_n(&c->pin_f32, __ATOMIC_ACQUIRE);
 	if (pin)
 		return pin[i];
 	float f;
@@ -204,11 +204,26 @@ void bpg_const_read(const struct bpg_const *c, int64_t first, int64_t n, double 
 	}
 }
 
+static bool aligned(const void *p, size_t size)
+{
+	return (uintptr_t)p % size == 0;
+}
+
+/* All elements as floats, if they are in memory as such; another thread may be pinning them. */
+static const float *floats(const struct bpg_const *c)
+{
+	return c->mem && c->type == BPG_F32 && aligned(c->mem, sizeof(float)) ? c->mem : __atomic_load_n(&c->pin_f32, __ATOMIC_ACQUIRE);
+}
+
 void bpg_const_read_f32(const struct bpg_const *c, int64_t first, int64_t n, float *to)
 {
+	const float *here = floats(c);
+
 	if (n <= 0)
 		return;
-	if (!c->mem)
+	if (here)
+		memcpy(to, here + first, (size_t)n * sizeof *to);
+	else if (!c->mem)
 		read_file(c, first, n, to);
 	else if (c->type == BPG_F32)
 		memcpy(to, element(c, first), (size_t)n * sizeof *to);
@@ -228,15 +243,21 @@ void bpg_const_block_f32(const struct bpg_const *c, int64_t row0, int64_t rows, 
 		bpg_const_read_f32(c, (row0 + r) * stride + col0, cols, to + r * cols);
 }
 
+const float *bpg_const_rows_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols,
+                                float *room)
+{
+	const float *here = cols == stride || rows == 1 ? floats(c) : NULL;
+
+	if (here)
+		return here + row0 * stride + col0;
+	bpg_const_block_f32(c, row0, rows, stride, col0, cols, room);
+	return room;
+}
+
 /* ---- pinning ---- */
 
 /* Tasks of several threads may pin the same constant. */
 static pthread_mutex_t pin_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static bool aligned(const void *p, size_t size)
-{
-	return (uintptr_t)p % size == 0;
-}
 
 const float *bpg_const_pin_f32(struct bpg_const *c)
 {

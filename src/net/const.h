@@ -37,5 +37,7 @@ const float *bpg_const_lend_f32(struct bpg_const *c, float **copy);
 /* Reads a block of a matrix with row stride `stride`: rows row0 .. row0+rows-1, columns col0 .. col0+cols-1 into `to`
  * (rows x cols, dense). No caching: memory stays that of the caller. */
 void bpg_const_block_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols, float *to);
+/* The same block where it lies, when it is in memory as that; else it is read into `room`. */
+const float *bpg_const_rows_f32(const struct bpg_const *c, int64_t row0, int64_t rows, int64_t stride, int64_t col0, int64_t cols, float *room);
 
 #endif

@@ -51,6 +51,23 @@ static int widest(const struct bpg_net *net)
 	return most;
 }
 
+void bpg_net_hold(const struct bpg_net *net, int64_t bytes)
+{
+	int64_t sum = 0;
+
+	for (int pass = 0; pass < 2 && sum <= bytes; pass++)
+		for (int i = 0; i < net->nodes; i++)
+			for (int k = 0; k < net->node[i].v.nin; k++) {
+				struct bpg_const *c = net->node[i].v.in[k].value;
+				if (!c || c->mem)
+					continue;
+				if (pass)
+					bpg_const_pin_f32(c);
+				else
+					sum += bpg_const_count(c) * (int64_t)sizeof(float);
+			}
+}
+
 /* ---- operands in double ---- */
 
 /* Operand arrays of one node. Constants that are large are read into memory that lives for this node only. */

@@ -91,6 +91,10 @@ enum bpg_status bpg_layer_check(struct bpg_ctx *ctx, const char *source, const s
 
 /* ---- concrete runs ---- */
 
+/* Who evaluates many points: constants that would be read from their files each time stay in memory from now on, if they have no more
+ * bytes than that together. */
+void bpg_net_hold(const struct bpg_net *net, int64_t bytes);
+
 /* Values of all nodes at the point x (concatenated inputs). `value[i]` is null on entry, or memory for node i's values;
  * null ones are allocated from `arena`. */
 enum bpg_status bpg_net_eval(struct bpg_ctx *ctx, const struct bpg_net *net, const double *x, struct bpg_arena *arena, double **value);
