@@ -8,9 +8,10 @@
 #include "graph/lower.h"
 #include "graph/panels.h"
 
-/* Rows of a tile: tasks that are worth their submission, and still two tiles for a batch that has enough. */
-enum { ROWS = 256, ROWS_LEAST = 64 };
-static const size_t tile_bytes_most = (size_t)64 << 20;
+/* Rows of a tile: tasks that are worth their submission, and still two tiles for a batch that has enough. More of them where they are
+ * short. */
+enum { ROWS = 256, ROWS_SHORT = 512, ROWS_LEAST = 64 };
+static const size_t tile_bytes_short = (size_t)2 << 20, tile_bytes_most = (size_t)64 << 20;
 
 /* ---- the cut ---- */
 
@@ -18,14 +19,16 @@ static int tile_rows(const struct bpg_model *m, const struct bpg_stage *s, int64
 {
 	int64_t n = m->options.tile, widest = 1;
 
+	for (int i = 0; i < s->cone; i++)
+		widest = BPG_MAX(widest, bpg_columns_places(&m->node[s->visit[i]].columns));
+	size_t row_bytes = (size_t)widest * (wide ? sizeof(double) : sizeof(float));
 	if (n <= 0) {
-		int64_t tiles = BPG_MAX((rows + ROWS - 1) / ROWS, BPG_MIN((int64_t)2, rows / ROWS_LEAST));
+		int64_t most = ROWS_SHORT * row_bytes <= tile_bytes_short ? ROWS_SHORT : ROWS;
+		int64_t tiles = BPG_MAX((rows + most - 1) / most, BPG_MIN((int64_t)2, rows / ROWS_LEAST));
 		n = tiles ? (rows + tiles - 1) / tiles : 1;
 	}
 	n = (n + BPG_LANES - 1) / BPG_LANES * BPG_LANES;
-	for (int i = 0; i < s->cone; i++)
-		widest = BPG_MAX(widest, bpg_columns_places(&m->node[s->visit[i]].columns));
-	while (n > BPG_LANES && (size_t)(n * widest) * (wide ? sizeof(double) : sizeof(float)) > tile_bytes_most)
+	while (n > BPG_LANES && (size_t)n * row_bytes > tile_bytes_most)
 		n = (n / 2 + BPG_LANES - 1) / BPG_LANES * BPG_LANES;
 	return (int)n;
 }
