@@ -9,7 +9,7 @@
 #include "graph/domains.h"
 #include "graph/leaf.h"
 
-enum { BATCH = 256, LEAST = 16, BATCH_FLOATS = 1 << 24 };
+enum { BATCH = 256, MOST = 1024, LEAST = 16, BATCH_FLOATS = 1 << 24 };
 /* Steps of the optimiser for a domain that inherits its parent's parameters, and rates: measured on trained networks. */
 enum { STEPS = 12 };
 /* Places that are tried for a domain, and steps for a child on trial. */
@@ -109,13 +109,11 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 static bool try_at(struct bpg_driver *v, const float *point)
 {
 	const struct bpg_net *net = v->p->x->net;
-	const struct bpg_box *box = v->p->whole;
 	float *x = bpg_arena_alloc(v->arena, (size_t)(net->in_count + net->out_count) + 1, sizeof *x);
 
 	if (!x || !point)
 		return false;
-	for (int64_t i = 0; i < net->in_count; i++)
-		x[i] = bpg_inside(point[i], box->in_lo[i], box->in_up[i]);
+	bpg_pool_inside(v->p, point, x);
 	return bpg_pool_try(v, x, x + net->in_count);
 }
 
@@ -349,9 +347,10 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	struct bpg_domain_out *out = bpg_arena_alloc(v->arena, (size_t)count, sizeof *out);
 	struct leaf_task **leaf = bpg_arena_alloc(v->arena, (size_t)count + 1, sizeof *leaf);
 	struct choice *choice = bpg_arena_alloc(v->arena, (size_t)count, sizeof *choice);
+	const float **point = bpg_arena_alloc(v->arena, (size_t)count, sizeof *point);
 	struct bpg_batch *batch = NULL;
-	enum bpg_status st = out && leaf && choice ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
-	int leaves = 0, choices = 0;
+	enum bpg_status st = out && leaf && choice && point ? bound(v, d, count, &batch, out) : bpg_nomem(v->ctx, "a batch of domains");
+	int leaves = 0, choices = 0, points = 0;
 
 	if (st)
 		bpg_group_wait(v->group, NULL);
@@ -362,8 +361,8 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 			bpg_pool_closed(v, d[i]);
 			continue;
 		}
-		if (bpg_pool_may_try(v) && try_at(v, out[i].point))
-			break;
+		if ((point[points] = out[i].point))
+			points++;
 		if (out[i].branches) {
 			choice[choices++] = (struct choice){ .at = i, .place = &out[i].branch[0], .known = { out[i].lower, out[i].lower } };
 		} else if (!p->leaves) {
@@ -376,6 +375,9 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 				st = bpg_nomem(v->ctx, "linear programs");
 		}
 	}
+	int found = st ? -1 : bpg_pool_try_all(v, point, points);
+	if (found >= 0)
+		try_at(v, point[found]);
 	if (!st && choices && !p->x->witness.found && p->x->branching == BPG_BRANCHING_FSB)
 		st = filter(v, d, out, choice, choices);
 	for (int i = 0; i < choices && !st; i++)
@@ -397,10 +399,13 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));
-	int64_t batch = BPG_MIN(BATCH_FLOATS / columns, (int64_t)BATCH);
+	int64_t most = BPG_MIN(BATCH_FLOATS / columns, (int64_t)MOST);
 	if (p->x->branching == BPG_BRANCHING_FSB) /* as many are bounded at once */
-		batch /= 2 * PLACES;
+		most /= 2 * PLACES;
+	int64_t batch = BPG_MIN(most, (int64_t)BATCH);
 	p->batch = p->x->batch > 0 ? p->x->batch : p->x->bound.memory ? LEAST : (int)BPG_MAX(batch, (int64_t)LEAST);
+	if (!p->x->batch && !p->x->bound.memory && !p->x->synchronous)
+		p->most = (int)most;
 	if (!st)
 		st = bpg_domains_prepare(ctx, root);
 	for (int i = 0; !st && i < opens; i++) {

@@ -15,6 +15,8 @@ enum {
 	DIVE = 16, DIVE_EVERY = 4, /* domains of a dive at most; it has one batch in so many */
 };
 
+static const double quick_seconds = 0.1; /* a batch that takes less may be larger */
+
 static void fail(struct bpg_search_pool *p, enum bpg_status st, const char *message)
 {
 	if (!p->status) {
@@ -28,7 +30,7 @@ bool bpg_pool_may_try(const struct bpg_driver *v)
 {
 	double took = bpg_now() - v->began - v->tried;
 
-	return !bpg_rt_stopped(v->p->x->rt) && (v->tries < TRIES || (!v->p->x->synchronous && v->tried < 0.2 * took));
+	return !bpg_rt_stopped(v->p->x->rt) && (v->tries < TRIES || (!v->p->x->synchronous && v->tried < bpg_tried_share * took));
 }
 
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
@@ -183,6 +185,13 @@ static void put_children(struct bpg_driver *v, struct bpg_domain **child, int ch
 	}
 }
 
+/* What a batch costs beside its bounds, as the tasks' own overhead, counts where these take little time. */
+static void widen(struct bpg_search_pool *p, const struct bpg_driver *v)
+{
+	if (v->count == p->batch && bpg_now() - v->began < quick_seconds)
+		p->batch = BPG_MIN(2 * p->batch, p->most);
+}
+
 /* The batch, done: its children wait. */
 static void give(struct bpg_driver *v, struct bpg_domain **child, int children)
 {
@@ -191,6 +200,7 @@ static void give(struct bpg_driver *v, struct bpg_domain **child, int children)
 	for (int i = 0; i < v->count; i++)
 		p->x->depth = BPG_MAX(p->x->depth, v->taken[i]->depth);
 	put_children(v, child, children);
+	widen(p, v);
 	p->batches++;
 	p->x->domains += v->count;
 	p->closed += v->closed;
@@ -227,7 +237,7 @@ static void *drive(void *arg)
 {
 	struct bpg_driver *v = arg;
 	struct bpg_search_pool *p = v->p;
-	struct bpg_domain **child = v->taken + p->batch;
+	struct bpg_domain **child = v->taken + p->most;
 
 	bpg_float_mode();
 	while (take(v) > 0) {
@@ -266,7 +276,8 @@ enum bpg_status bpg_pool_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p, s
 	p->frontier.spill = p->x->spill;
 	p->frontier.limit = p->x->frontier_bytes;
 	p->frontier.least = p->batch;
-	p->dive = bpg_calloc((size_t)p->batch, sizeof(struct bpg_domain *));
+	p->most = BPG_MAX(p->most, p->batch);
+	p->dive = bpg_calloc((size_t)p->most, sizeof(struct bpg_domain *));
 	if (!p->dive)
 		st = bpg_nomem(ctx, "the search");
 	for (int i = 0; i < roots; i++) {
@@ -291,7 +302,7 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 	p->until = until;
 	for (int i = 0; i < drivers; i++)
 		driver[i] = (struct bpg_driver){ .p = p, .ctx = bpg_ctx_new(), .group = bpg_group_new(p->x->rt),
-			                         .taken = bpg_calloc((size_t)(3 * p->batch), sizeof(struct bpg_domain *)) };
+			                         .taken = bpg_calloc((size_t)(3 * p->most), sizeof(struct bpg_domain *)) };
 	pthread_mutex_lock(p->lock);
 	p->driver = driver;
 	p->drivers = drivers;

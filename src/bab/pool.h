@@ -13,6 +13,9 @@
 
 struct bpg_search_pool;
 
+/* Of the time that a batch takes, what its points may take. */
+static const double bpg_tried_share = 0.1;
+
 /* A driver's own things. */
 struct bpg_driver {
 	struct bpg_search_pool *p;
@@ -43,12 +46,13 @@ struct bpg_search_pool {
 	struct bpg_model *root;   /* neurons: bounds of the whole box */
 	bool leaves;              /* neurons: domains with nothing left to split are solved as linear programs */
 	struct bpg_contractor *contractor; /* boxes; null: none */
-	int batch;
+	int most;                 /* domains that a batch may have */
 	pthread_mutex_t *lock;
 	pthread_cond_t changed;
 	bool ready;               /* changed is there */
 	struct bpg_driver *driver; /* [drivers] at work */
 	int drivers;
+	int batch;                /* domains of the next one: more while batches are quick */
 	struct bpg_frontier frontier;
 	/* One batch in some dives: it goes on with the children of the last dive, so that some domains become small soon. What has to be
 	 * refuted has to be in any order; what is to be found may be found sooner. */
@@ -90,10 +94,15 @@ static inline bool bpg_pool_done(const struct bpg_search_pool *p)
 	return p->status || p->x->witness.found || !bpg_pool_waiting(p);
 }
 
-/* For `work`. True when the driver may try another point of its batch: a fifth of the time that the bounds took, or four points. */
+/* For `work`. True when the driver may try another point of its batch: a tenth of the time that the bounds took, or four points. */
 bool bpg_pool_may_try(const struct bpg_driver *v);
 /* A witness, if x [inputs] is one: kept, and the search ends. y: [outputs]. */
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y);
+/* x [inputs] := the point, rounded to the nearest floats of the whole box. */
+void bpg_pool_inside(const struct bpg_search_pool *p, const float *point, float *x);
+/* Tries points [inputs] by tasks, as many as a tenth of the batch's time is enough for, or four: the number of one that is a witness, to
+ * be tried once more; -1: none. */
+int bpg_pool_try_all(struct bpg_driver *v, const float *const *point, int count);
 void bpg_pool_closed(struct bpg_driver *v, const struct bpg_domain *d);
 void bpg_pool_stuck(struct bpg_driver *v, const struct bpg_domain *d);
 void bpg_pool_count(struct bpg_search_pool *p, int64_t tasks);
