@@ -371,11 +371,13 @@ void bpg_rt_trampoline(void *descr[], void *arg)
 	if (!atomic_load_explicit(&rt->stop, memory_order_relaxed)) {
 		struct starpu_task *task = starpu_task_get_current();
 		int n = STARPU_TASK_GET_NBUFFERS(task);
-		void *buffer[n > 0 ? n : 1];
+		void *buffer[n + BPG_OPTIONAL_BUFFERS];
 		double start = bpg_now(), cpu = rt->options.trace ? bpg_thread_cpu() : 0;
 
 		for (int i = 0; i < n; i++)
 			buffer[i] = (void *)((struct bpg_block *)descr[i])->ptr;
+		for (int i = 0; i < BPG_OPTIONAL_BUFFERS; i++)
+			buffer[n + i] = NULL;
 		bpg_float_mode(); /* of whoever made this thread */
 		atomic_fetch_add_explicit(&rt->running, 1, memory_order_relaxed);
 		c->run(rt, buffer, c->arg);

@@ -72,7 +72,9 @@ enum bpg_task_kind {
 };
 const char *bpg_task_kind_name(enum bpg_task_kind kind);
 
-/* The body of a task: its buffers in the order of `tensor`, and a copy of its argument. */
+/* The body of a task: its buffers in the order of `tensor`, nulls for the last ones that it may have and has not, and a copy of its
+ * argument. */
+enum { BPG_OPTIONAL_BUFFERS = 4 };
 typedef void bpg_task_fn(struct bpg_rt *rt, void *const *buffer, const void *arg);
 
 struct bpg_task {

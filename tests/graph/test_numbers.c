@@ -372,7 +372,7 @@ static void draw_point(int how)
 	struct node *x = &s->node[0];
 
 	for (int i = 0; i < x->n; i++) {
-		double l = s->lo[i], u = s->up[i], t = how < (1 << x->n) && x->n < 6 ? how >> i & 1 : below(3) ? below(2) : uniform(0, 1);
+		double l = s->lo[i], u = s->up[i], t = x->n < 6 && how < (1 << x->n) ? how >> i & 1 : below(3) ? below(2) : uniform(0, 1);
 		double v = t == 0 ? l : t == 1 ? u : l + t * (u - l);
 		x->x[i] = v < l ? l : v > u ? u : v;
 		x->err[i] = 0;
