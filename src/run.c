@@ -61,7 +61,9 @@ static enum bpg_status check_placement(const struct run *x)
 	if (ranks(x->o) > 1 && x->o->shards > 1)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
 	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
-		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search, and so its checkpoint, is one process's in this version; leave --checkpoint and --resume out, or start one rank");
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search over ranks is not saved in this version; leave --checkpoint and --resume out, or start one rank");
+	if (x->o->groups && x->o->groups != bpg_comm_ranks())
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--groups %lld: each rank is a group in this version, here there are %d", (long long)x->o->groups, bpg_comm_ranks());
 	if (bpg_comm_ranks() > 1 && x->o->alpha_sharing && optimised(x->o))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--alpha-sharing node sums over the rows of all ranks, which is not built yet; leave it out");
 	return BPG_OK;
@@ -233,7 +235,7 @@ static void keep_stats(struct run *x)
 
 /* What each rank tells the others at the end. */
 struct figures {
-	int64_t peak, rss, tasks, received, sent;
+	int64_t peak, rss, tasks, received, sent, domains, moved, frontier, spilled;
 };
 
 static void finish(struct run *x)
@@ -243,7 +245,7 @@ static void finish(struct run *x)
 	struct rusage use;
 	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak), *rss = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *rss);
 	int64_t *received = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *received);
-	struct figures mine = { .tasks = r->tasks }, *all = bpg_calloc((size_t)ranks, sizeof *all);
+	struct figures mine = { .tasks = r->tasks, .domains = r->domains, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes }, *all = bpg_calloc((size_t)ranks, sizeof *all);
 
 	getrusage(RUSAGE_SELF, &use);
 	mine.rss = (int64_t)use.ru_maxrss * 1024;
@@ -256,9 +258,15 @@ static void finish(struct run *x)
 			peak[i] = all[i].peak, received[i] = all[i].received;
 		for (int i = 0; ranks == 1 && i < r->owners; i++)
 			peak[i] = (int64_t)bpg_rt_peak_bytes(x->rt, i);
-		r->tasks = 0;
-		for (int i = 0; i < ranks; i++)
-			rss[i] = all[i].rss, r->tasks += all[i].tasks;
+		r->tasks = r->domains = r->moved = r->frontier_bytes = r->spilled_bytes = 0;
+		for (int i = 0; i < ranks; i++) {
+			rss[i] = all[i].rss;
+			r->tasks += all[i].tasks;
+			r->domains += all[i].domains;
+			r->moved += all[i].moved;
+			r->frontier_bytes += all[i].frontier;
+			r->spilled_bytes += all[i].spilled;
+		}
 		r->peak_bytes = peak;
 		r->peak_rss_bytes = rss;
 		r->ranks = ranks;
@@ -343,11 +351,14 @@ static enum bpg_status decide(struct run *x)
 	if (bpg_comm_ranks() > 1) {
 		d.share = share_first;
 		d.follows = bpg_comm_rank() > 0;
-		d.search = false;
+		d.group = bpg_comm_rank();
+		d.groups = bpg_comm_ranks();
+		x->r->groups = d.groups;
+		d.search = d.search && !d.synchronous;
 	}
 	enum bpg_status st = bpg_decide(&d);
-	if (!st && d.share && x->r->verdict == BPG_VERDICT_UNKNOWN && !x->r->note)
-		x->r->note = "several ranks decide by bounds alone, which leave the question open; a search is one process's in this version";
+	if (!st && d.share && d.synchronous && x->r->verdict == BPG_VERDICT_UNKNOWN && !x->r->note)
+		x->r->note = "with --force-synchronous ranks decide by bounds alone in this version, which leave the question open";
 	return st;
 }
 

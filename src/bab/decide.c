@@ -88,6 +88,7 @@ struct saved {
 	struct bpg_position at;
 	struct bpg_resume from;
 	bool cut;                 /* the attack had not time enough */
+	uint64_t searches;        /* begun */
 };
 
 /* Points are tried for a share of the time before bounds and, where it was too short, for as much again on what bounds leave open. In
@@ -145,10 +146,16 @@ static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, s
 {
 	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .branching = x->branching, .batch = x->batch, .synchronous = x->synchronous,
 		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains,
-		                .saver = saved->saver, .resume = &saved->from.search, .spill = saved->spill };
+		                .saver = saved->saver, .resume = &saved->from.search, .spill = saved->spill,
+		                .group = x->group, .groups = x->groups, .number = saved->searches++ };
 	enum bpg_search_end end;
 	double start = bpg_now();
 
+	if (x->groups > 1) {
+		bpg_options_alone(&s.bound);
+		if (root)
+			bpg_model_alone(root);
+	}
 	if (saved->spill) /* bounds keep what they need at least */
 		s.frontier_bytes = BPG_MIN(x->bound.memory / FRONTIER_SHARE,
 		                           x->bound.memory - BPG_MIN(root ? root->least_bytes : 0, x->bound.memory));
@@ -156,6 +163,7 @@ static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, s
 
 	x->result->seconds.search += bpg_now() - start;
 	x->result->domains = s.domains;
+	x->result->moved += s.moved;
 	x->result->frontier_bytes = BPG_MAX(x->result->frontier_bytes, (int64_t)s.frontier_peak);
 	x->result->tasks += s.tasks;
 	if (st)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bab/groups.h"
 #include "bab/margin.h"
 #include "bab/spill.h"
 
@@ -51,6 +52,8 @@ bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)
 		memcpy(p->x->witness.y, y, (size_t)net->out_count * sizeof *y);
 		bpg_witness_deepen(v->ctx, net, p->x->spec, p->x->rt, 0, p->x->witness.x, p->x->witness.y);
 		p->x->witness.found = true;
+		if (p->groups)
+			bpg_groups_found(p->groups);
 	}
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(p->lock);
@@ -112,14 +115,32 @@ static void take_some(struct bpg_driver *v)
 	disk_failed(p);
 }
 
+/* Until there are some, or the search ends. Other groups may give some, so that only they end it, or the time that is given, or a stop. */
+static void wait_for_some(struct bpg_driver *v)
+{
+	struct bpg_search_pool *p = v->p;
+
+	while (!p->stop && !bpg_pool_waiting(p) && (p->busy || p->groups)) {
+		if (!p->groups) {
+			pthread_cond_wait(&p->changed, p->lock);
+			continue;
+		}
+		bpg_cond_wait_for(&p->changed, p->lock, 0.02);
+		enum bpg_status st = bpg_rt_stopped(p->x->rt) ? bpg_group_wait(v->group, v->ctx) : BPG_OK;
+		if (st)
+			fail(p, st, bpg_ctx_message(v->ctx));
+		else if (p->until > 0 && bpg_now() >= p->until)
+			return;
+	}
+}
+
 /* The next domains; 0: nothing more is to be done. */
 static int take(struct bpg_driver *v)
 {
 	struct bpg_search_pool *p = v->p;
 
 	pthread_mutex_lock(p->lock);
-	while (!p->stop && !bpg_pool_waiting(p) && p->busy)
-		pthread_cond_wait(&p->changed, p->lock);
+	wait_for_some(v);
 	if (p->until > 0 && bpg_now() >= p->until)
 		p->stop = true;
 	v->closed = 0;
@@ -229,7 +250,9 @@ static void give_back(struct bpg_driver *v, enum bpg_status st, struct bpg_domai
 
 static void tell(const struct bpg_search_pool *p)
 {
-	if (p->x->progress)
+	if (p->groups)
+		bpg_groups_worked(p->groups, p);
+	else if (p->x->progress)
 		p->x->progress(p->x->progress_arg, p->x->domains, bpg_pool_waiting(p), bpg_pool_worst(p), p->x->depth, p->frontier.bytes, p->frontier.spilled_bytes);
 }
 
@@ -298,12 +321,12 @@ void bpg_search_run(struct bpg_search_pool *p, double until)
 	int drivers = p->x->synchronous || p->x->bound.memory ? 1 : DRIVERS, started = 0;
 	double start = bpg_now();
 
-	p->stop = p->status || p->x->witness.found;
-	p->until = until;
 	for (int i = 0; i < drivers; i++)
 		driver[i] = (struct bpg_driver){ .p = p, .ctx = bpg_ctx_new(), .group = bpg_group_new(p->x->rt),
 			                         .taken = bpg_calloc((size_t)(3 * p->most), sizeof(struct bpg_domain *)) };
 	pthread_mutex_lock(p->lock);
+	p->stop = p->status || p->x->witness.found || (p->groups && p->groups->over);
+	p->until = until;
 	p->driver = driver;
 	p->drivers = drivers;
 	pthread_mutex_unlock(p->lock);

@@ -12,6 +12,7 @@
 #include "graph/contract.h"
 
 struct bpg_search_pool;
+struct bpg_groups;
 
 /* Of the time that a batch takes, what its points may take. */
 static const double bpg_tried_share = 0.1;
@@ -47,6 +48,7 @@ struct bpg_search_pool {
 	bool leaves;              /* neurons: domains with nothing left to split are solved as linear programs */
 	struct bpg_contractor *contractor; /* boxes; null: none */
 	int most;                 /* domains that a batch may have */
+	struct bpg_groups *groups; /* that work on this search; null: one process does */
 	pthread_mutex_t *lock;
 	pthread_cond_t changed;
 	bool ready;               /* changed is there */

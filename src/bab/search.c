@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "bab/checkpoint.h"
+#include "bab/groups.h"
 #include "bab/pool.h"
 #include "bab/questions.h"
 #include "bab/spill.h"
 
 /* Both kinds run for a slice each, slices double, and the one that has closed more a second goes on alone after some. */
 static const double first_slice = 0.5;
-enum { SLICES = 3, FEW_INPUTS = 8, KINDS = 2 };
+enum { SLICES = 3, FEW_INPUTS = 8, KINDS = BPG_KINDS };
 
 struct bpg_searching {
 	struct bpg_search *x;
@@ -309,6 +310,68 @@ static struct bpg_search_pool *run(struct bpg_searching *s)
 	return p;
 }
 
+/* ---- with other groups ---- */
+
+static bool belongs_here(const void *arg, const struct bpg_domain *d, int kind)
+{
+	return belongs(arg, d, kind);
+}
+
+/* The kind to run next, and until when; -1: the search is over, or has failed here. Group 0 chooses the kind that goes on alone. */
+static int next_kind(struct bpg_searching *s, struct bpg_groups *g, double *until)
+{
+	bool both = s->has[0] && s->has[1];
+
+	pthread_mutex_lock(&s->lock);
+	bool leave = g->over || s->pool[0].status || s->pool[1].status || bpg_rt_stopped(s->x->rt);
+	if (!leave && g->mine == 0 && g->alone < 0 && (!both || s->turn >= KINDS * SLICES))
+		bpg_groups_alone(g, !s->has[0] || (both && bpg_groups_closed(g, 1) / fmax(s->pool[1].seconds, 1e-3) > bpg_groups_closed(g, 0) / fmax(s->pool[0].seconds, 1e-3)));
+	int kind = leave ? -1 : g->alone >= 0 ? g->alone : both ? s->turn % KINDS : !s->has[0];
+	pthread_mutex_unlock(&s->lock);
+	*until = both && g->alone < 0 ? bpg_now() + ldexp(first_slice, BPG_MIN(s->turn / KINDS, (int)SLICES)) : 0;
+	s->turn++;
+	return kind;
+}
+
+/* The witness is known before the end is: the others have to be told. */
+static void wait_for_end(struct bpg_searching *s, struct bpg_groups *g)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->x->witness.found && !g->over && !bpg_rt_stopped(s->x->rt))
+		bpg_cond_wait_for(&s->pool[s->has[0] ? 0 : 1].changed, &s->lock, 0.01);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static enum bpg_status run_with_others(struct bpg_ctx *ctx, struct bpg_searching *s, enum bpg_search_end *end)
+{
+	struct bpg_search *x = s->x;
+	struct bpg_groups g = { .x = x, .mine = x->group, .count = x->groups, .search = x->number, .root = s->root_hash, .pool = s->pool, .has = s->has,
+		                .lock = &s->lock, .belongs = belongs_here, .arg = s, .alone = -1 };
+	double until;
+
+	for (int k = 0; k < KINDS; k++) {
+		s->pool[k].groups = &g;
+		while (x->group && s->pool[k].frontier.count) /* the first group's */
+			bpg_domain_drop(bpg_frontier_pop(&s->pool[k].frontier));
+	}
+	BPG_TRY(bpg_groups_begin(ctx, &g));
+	for (int k; (k = next_kind(s, &g, &until)) >= 0;) {
+		bpg_search_run(&s->pool[k], until);
+		wait_for_end(s, &g);
+	}
+	bpg_groups_end(&g);
+	for (int k = 0; k < KINDS; k++)
+		s->pool[k].groups = NULL;
+	*end = g.over ? g.end : BPG_SEARCH_OPEN;
+	if (g.over)
+		return BPG_OK;
+	bpg_saver_last(x->saver);
+	for (int k = 0; k < KINDS; k++)
+		if (s->pool[k].status)
+			return bpg_fail(ctx, s->pool[k].status, "%s", s->pool[k].message);
+	return bpg_rt_wait(x->rt, ctx);
+}
+
 enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct bpg_model *root, const int32_t *open, int opens,
                                struct bpg_arena *arena, enum bpg_search_end *end)
 {
@@ -328,7 +391,7 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 	if (!x->witness.x || !x->witness.y)
 		return bpg_nomem(ctx, "the search");
 	struct bpg_searching s = { .x = x, .root = root, .first = open[0], .last = open[opens - 1] + 1, .has = { neurons, boxes }, .alone = -1,
-		                      .root_hash = neurons && (x->saver || x->resume) ? bpg_model_hash(root) : 0 };
+		                      .root_hash = neurons && (x->saver || x->resume || x->groups > 1) ? bpg_model_hash(root) : 0 };
 	pthread_mutex_init(&s.lock, NULL);
 	for (int k = 0; k < KINDS; k++)
 		s.pool[k] = (struct bpg_search_pool){ .x = x, .whole = box, .lock = &s.lock };
@@ -342,6 +405,11 @@ enum bpg_status bpg_search_box(struct bpg_ctx *ctx, struct bpg_search *x, struct
 	if (x->resume) {
 		bpg_snapshot_free(*x->resume);
 		*x->resume = NULL;
+	}
+	if (x->groups > 1) {
+		st = run_with_others(ctx, &s, end);
+		x->worst = fmin(bpg_pool_worst(&s.pool[0]), bpg_pool_worst(&s.pool[1]));
+		goto out;
 	}
 	struct bpg_search_pool *last = run(&s);
 	*end = end_of(x, last);

@@ -30,8 +30,11 @@ struct bpg_search {
 	/* Waiting domains of more than so many bytes (but for those of a batch) go to disk; null: all stay in memory. */
 	struct bpg_spill *spill;
 	size_t frontier_bytes;
+	int group, groups;        /* of several groups of ranks that search together this is one (groups.h); groups 1: there is no other */
+	uint64_t number;          /* of this search among those of the run: the same at all groups */
 	/* Results; counts go on from what they hold. */
-	int64_t domains, tasks;
+	int64_t domains, tasks;   /* of this group */
+	int64_t moved;            /* domains that came from other groups */
 	size_t frontier_peak;     /* bytes of domains that waited in memory, at most */
 	int depth;
 	double worst;             /* least bound of what was still open at the end; infinite: nothing */

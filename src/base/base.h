@@ -2,6 +2,7 @@
 #ifndef BPG_BASE_H
 #define BPG_BASE_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,8 @@ uint64_t bpg_rng_next(struct bpg_rng *rng);
 double bpg_now(void);           /* monotonic */
 double bpg_thread_cpu(void);    /* of the calling thread */
 double bpg_process_start(void); /* monotonic time when the process began */
+/* With the lock held: until the condition is signalled, or so long. */
+void bpg_cond_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, double seconds);
 
 /* ---- failures ---- */
 

@@ -19,6 +19,14 @@ double bpg_now(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+void bpg_cond_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, double seconds)
+{
+	double end = read_clock(CLOCK_REALTIME) + seconds;
+	struct timespec at = { .tv_sec = (time_t)end, .tv_nsec = (long)((end - (double)(time_t)end) * 1e9) };
+
+	pthread_cond_timedwait(condition, lock, &at);
+}
+
 double bpg_thread_cpu(void)
 {
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);

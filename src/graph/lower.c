@@ -151,7 +151,7 @@ enum bpg_status bpg_lower_interval(struct bpg_ctx *ctx, struct bpg_model *m, str
 	f.t = bpg_calloc((size_t)v->hop.nin + 1, sizeof *f.t);
 	if (!f.t)
 		return bpg_nomem(ctx, "a task");
-	f.dealt = bpg_comm_ranks() > 1 && (v->hop.kind == BPG_HOP_DENSE || v->hop.kind == BPG_HOP_CONV);
+	f.dealt = m->options.ranks > 1 && bpg_comm_ranks() > 1 && (v->hop.kind == BPG_HOP_DENSE || v->hop.kind == BPG_HOP_CONV);
 	for (int k = 0; k < v->hop.nin; k++) {
 		const struct bpg_model_node *x = &m->node[v->src[k]];
 		f.t[k] = x->bounds_t;

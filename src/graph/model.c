@@ -286,6 +286,27 @@ fail:
 	return st;
 }
 
+void bpg_options_alone(struct bpg_bound_options *o)
+{
+	o->owners = o->ranks = 1;
+	o->rank = 0;
+	if (o->placement != BPG_PLACEMENT_OFFLOAD)
+		o->placement = BPG_PLACEMENT_SINGLE;
+}
+
+void bpg_model_alone(struct bpg_model *m)
+{
+	if (m->options.ranks <= 1)
+		return;
+	for (int i = 0; i < m->nodes; i++)
+		bpg_panels_free(&m->node[i]);
+	bpg_slots_fini(&m->slots);
+	bpg_options_alone(&m->options);
+	m->placement = m->options.placement;
+	m->next_owner = 0;
+	m->panel_bytes[0] = 0;
+}
+
 enum bpg_status bpg_model_wait(struct bpg_ctx *ctx, const struct bpg_model *m)
 {
 	return m->options.group ? bpg_group_wait(m->options.group, ctx) : bpg_rt_wait(m->rt, ctx);

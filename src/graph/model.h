@@ -121,6 +121,11 @@ static inline bool bpg_mine(const struct bpg_model *m, int owner)
 /* Vectors of a node count for owner 0, or at each rank. */
 void bpg_model_vectors(struct bpg_model *m, size_t bytes);
 
+/* What follows is this process's alone: it packs all weights, or streams them, and does all rows. Bounds stay as they are. */
+void bpg_model_alone(struct bpg_model *model);
+/* The same of options. */
+void bpg_options_alone(struct bpg_bound_options *options);
+
 /* Does not start any work. The network, region and runtime outlive the model. */
 enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, struct bpg_rt *rt, const struct bpg_region *region,
                               const struct bpg_bound_options *options, struct bpg_model **model);

@@ -193,6 +193,10 @@ void bpg_panels_free(struct bpg_model_node *v)
 	bpg_tensor_release(v->forward_t);
 	for (int p = 0; p < v->panels; p++)
 		bpg_tensor_release(v->panel[p]);
+	v->forward = false;
+	v->forward_t = NULL;
+	v->panels = 0;
+	v->panel = NULL;
 }
 
 /* ---- slots ---- */

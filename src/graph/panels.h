@@ -23,6 +23,7 @@ bool bpg_panel_foreign(const struct bpg_model *m, const struct bpg_model_node *v
 enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
 /* The same for the kernels that forward chains of the stage need. */
 enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s);
+/* They may be cut anew, for other owners. */
 void bpg_panels_free(struct bpg_model_node *v);
 
 /* Bytes of each slot of each owner in a stage: its largest foreign panel. bytes: [owners]. */

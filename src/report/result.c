@@ -141,6 +141,10 @@ static void write_witness(struct bpg_json *j, const struct bpg_result *r)
 static void write_figures(struct bpg_json *j, const struct bpg_result *r)
 {
 	bpg_json_whole(j, "domains", r->domains);
+	if (r->groups) {
+		bpg_json_whole(j, "groups", r->groups);
+		bpg_json_whole(j, "moved", r->moved);
+	}
 	bpg_json_whole(j, "iterations", r->iterations);
 	bpg_json_whole(j, "tasks", r->tasks);
 	bpg_json_object(j, "seconds");

@@ -42,6 +42,8 @@ struct bpg_result {
 	int tensors;              /* 0: inputs and outputs are X_i and Y_i */
 	const struct bpg_result_tensor *tensor; /* in the order in which they are printed */
 	int64_t domains, tasks;
+	int groups;               /* of ranks that searched; 0: one process did, or none */
+	int64_t moved;            /* domains that went from one group to another */
 	int64_t iterations;       /* that the rows asked have had */
 	int64_t frontier_bytes, spilled_bytes; /* of domains that waited for a search, at most: in memory, on disk */
 	struct {

@@ -63,11 +63,19 @@ enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, si
 	return BPG_OK;
 }
 
+void bpg_comm_post(int to, void *data, size_t bytes)
+{
+	(void)to, (void)bytes;
+	free(data);
+}
+
+void bpg_comm_listen(bpg_letter_fn *fn, void *arg) { (void)fn, (void)arg; }
+
 #else
 
 #include <mpi.h>
 
-enum { TAG_STOP = 1, TAG_MASK = 0x3fffffff };
+enum { TAG_STOP = 1, TAG_LETTER = 1, TAG_MASK = 0x3fffffff };
 /* After a stop, sends that nobody takes any more are given up after so many seconds; so is the end of MPI. */
 static const double patience = 1, patience_at_end = 5;
 
@@ -89,6 +97,19 @@ struct transfer {
 	struct transfer *next;
 };
 
+struct letter {
+	int peer;
+	size_t bytes;
+	void *data;
+	MPI_Request request;
+	struct letter *next;
+};
+
+/* First come, first served. */
+struct letters {
+	struct letter *first, **end;
+};
+
 /* A collective call that a thread waits for. */
 struct meeting {
 	const void *mine;
@@ -107,6 +128,7 @@ static struct {
 	struct bpg_rt *rt;        /* that runs now */
 	struct transfer *waiting, **last; /* ready, not begun */
 	struct meeting *meeting;
+	struct letters out;       /* not begun */
 	struct stop stop;         /* to be told to the others, when `tell` */
 	bool tell, told;
 	struct stop heard;        /* from another rank, when `halt` */
@@ -116,8 +138,17 @@ static struct {
 	struct transfer **active;
 	MPI_Request *request;
 	int64_t count, room, request_room;
-	double stopped;           /* when a stop was seen first; 0: not */
-} comm = { .ranks = 1, .neighbours = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+	double stopped, late;     /* when a stop was seen first (0: not); when the end waits no more for letters to leave */
+	MPI_Comm mail;
+	struct letters leaving;
+	struct letter *coming;
+	pthread_mutex_t reading;  /* of what follows, and while the listener is at work; taken before any other */
+	struct letters in;        /* come, not read */
+	bpg_letter_fn *listener;
+	void *listener_arg;
+	bool look;                /* letters that waited may be read now */
+} comm = { .ranks = 1, .neighbours = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER,
+           .reading = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the thread ---- */
 
@@ -181,6 +212,161 @@ static bool progress(void)
 	comm.count = left;
 	return any;
 }
+
+/* ---- letters ---- */
+
+static void append(struct letters *to, struct letter *l)
+{
+	if (!to->first)
+		to->end = &to->first;
+	l->next = NULL;
+	*to->end = l;
+	to->end = &l->next;
+}
+
+static struct letter *take_first(struct letters *from)
+{
+	struct letter *l = from->first;
+
+	if (l && !(from->first = l->next))
+		from->end = &from->first;
+	return l;
+}
+
+static void letter_free(struct letter *l)
+{
+	free(l->data);
+	free(l);
+}
+
+/* One that is lost may have held a part of the search. */
+static void letter_lost(void)
+{
+	pthread_mutex_lock(&comm.lock);
+	if (comm.rt)
+		bpg_rt_fault(comm.rt, BPG_ENOMEM, "memory is short for a message");
+	pthread_mutex_unlock(&comm.lock);
+}
+
+static void arrived(struct letter *l)
+{
+	pthread_mutex_lock(&comm.reading);
+	append(&comm.in, l);
+	comm.look = true;
+	pthread_mutex_unlock(&comm.reading);
+}
+
+static void send_letter(struct letter *l)
+{
+	if (l->peer == comm.rank) {
+		arrived(l);
+		return;
+	}
+	MPI_Isend(l->data, (int)l->bytes, MPI_BYTE, l->peer, TAG_LETTER, comm.mail, &l->request);
+	append(&comm.leaving, l);
+}
+
+/* Those that have left are forgotten. */
+static bool see_letters_off(void)
+{
+	struct letters left = { NULL, NULL };
+	struct letter *l;
+	bool any = false;
+
+	while ((l = take_first(&comm.leaving))) {
+		int done = 0;
+		MPI_Test(&l->request, &done, MPI_STATUS_IGNORE);
+		any |= done;
+		if (done)
+			letter_free(l);
+		else
+			append(&left, l);
+	}
+	comm.leaving = left;
+	return any;
+}
+
+/* One comes at a time, so that those of a rank stay in order. */
+static bool receive_letter(void)
+{
+	MPI_Message message;
+	MPI_Status status;
+	int there = 0, bytes;
+
+	if (comm.coming) {
+		MPI_Test(&comm.coming->request, &there, MPI_STATUS_IGNORE);
+		if (there) {
+			arrived(comm.coming);
+			comm.coming = NULL;
+		}
+		return there;
+	}
+	MPI_Improbe(MPI_ANY_SOURCE, TAG_LETTER, comm.mail, &there, &message, &status);
+	if (!there)
+		return false;
+	MPI_Get_count(&status, MPI_BYTE, &bytes);
+	struct letter *l = bpg_calloc(1, sizeof *l);
+	void *data = malloc((size_t)bytes + 1);
+	if (!l || !data) {
+		free(l);
+		free(data);
+		letter_lost();
+		return false;
+	}
+	*l = (struct letter){ .peer = status.MPI_SOURCE, .bytes = (size_t)bytes, .data = data };
+	MPI_Imrecv(data, bytes, MPI_BYTE, &message, &l->request);
+	comm.coming = l;
+	return true;
+}
+
+/* Hands over what has come; what is not for this listener waits in order. */
+static void read_letters(void)
+{
+	struct letters wait = { NULL, NULL };
+	struct letter *l;
+
+	pthread_mutex_lock(&comm.reading);
+	if (comm.look && comm.listener) {
+		comm.look = false;
+		while ((l = take_first(&comm.in)))
+			if (comm.listener(comm.listener_arg, l->peer, l->data, l->bytes))
+				letter_free(l);
+			else
+				append(&wait, l);
+		comm.in = wait;
+	}
+	pthread_mutex_unlock(&comm.reading);
+}
+
+void bpg_comm_post(int to, void *data, size_t bytes)
+{
+	struct letter *l = bpg_calloc(1, sizeof *l);
+
+	if (!l) {
+		free(data);
+		letter_lost();
+		return;
+	}
+	*l = (struct letter){ .peer = to, .bytes = bytes, .data = data };
+	pthread_mutex_lock(&comm.lock);
+	append(&comm.out, l);
+	pthread_cond_signal(&comm.wake);
+	pthread_mutex_unlock(&comm.lock);
+}
+
+void bpg_comm_listen(bpg_letter_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&comm.reading);
+	comm.listener = fn;
+	comm.listener_arg = arg;
+	comm.look = true;
+	pthread_mutex_unlock(&comm.reading);
+	pthread_mutex_lock(&comm.lock);
+	pthread_cond_signal(&comm.wake);
+	pthread_mutex_unlock(&comm.lock);
+}
+
+/* ---- stops ---- */
 
 static void tell_all(const struct stop *s)
 {
@@ -272,6 +458,7 @@ static void *communicate(void *arg)
 		MPI_Comm_free(&here);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.data);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.control);
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm.mail);
 	}
 	comm.st = good ? BPG_OK : BPG_EFAULT;
 	comm.started = true;
@@ -282,20 +469,19 @@ static void *communicate(void *arg)
 	MPI_Irecv(&in, (int)sizeof in, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, comm.control, &listen);
 	for (bool ending = false; !ending;) {
 		pthread_mutex_lock(&comm.lock);
-		if (!comm.waiting && !comm.meeting && !comm.ending && (!comm.count || idle > 20)) {
+		bool under_way = comm.count || comm.leaving.first || comm.coming;
+		if (!comm.waiting && !comm.meeting && !comm.out.first && !comm.ending && (!under_way || idle > 20))
 			/* Between looks: long where nothing is under way, else as long as a small message takes. */
-			struct timespec t;
-			clock_gettime(CLOCK_REALTIME, &t);
-			t.tv_nsec += comm.count ? 100000 : 2000000;
-			if (t.tv_nsec >= 1000000000)
-				t.tv_sec++, t.tv_nsec -= 1000000000;
-			pthread_cond_timedwait(&comm.wake, &comm.lock, &t);
-		}
+			bpg_cond_wait_for(&comm.wake, &comm.lock, under_way ? 1e-4 : 2e-3);
 		struct transfer *now = comm.waiting;
 		struct meeting *m = comm.meeting;
+		struct letter *letter;
+		struct letters out = { NULL, NULL };
 		comm.waiting = NULL;
 		comm.last = &comm.waiting;
-		ending = comm.ending && !m;
+		while ((letter = take_first(&comm.out)))
+			append(&out, letter);
+		ending = comm.ending && !m && (!under_way || bpg_now() > comm.late);
 		pthread_mutex_unlock(&comm.lock);
 		while (now) {
 			struct transfer *next = now->next;
@@ -303,7 +489,13 @@ static void *communicate(void *arg)
 			now = next;
 			idle = 0;
 		}
-		idle = progress() ? 0 : idle + 1;
+		while ((letter = take_first(&out)))
+			send_letter(letter);
+		bool moved = progress();
+		moved |= see_letters_off();
+		moved |= receive_letter();
+		idle = moved ? 0 : idle + 1;
+		read_letters();
 		if (idle && idle <= 20)
 			sched_yield();
 		look_at_stops(&in, &listen);
@@ -318,6 +510,8 @@ static void *communicate(void *arg)
 	}
 	MPI_Cancel(&listen);
 	MPI_Request_free(&listen);
+	for (struct letter *l = comm.leaving.first; l; l = l->next) /* to a rank that is gone */
+		MPI_Request_free(&l->request);
 	MPI_Finalize();
 	pthread_mutex_lock(&comm.lock);
 	comm.started = false;
@@ -426,6 +620,7 @@ int bpg_comm_end(int code)
 	fflush(NULL);
 	pthread_mutex_lock(&comm.lock);
 	comm.ending = true;
+	comm.late = bpg_now() + patience;
 	pthread_cond_signal(&comm.wake);
 	struct timespec t;
 	clock_gettime(CLOCK_REALTIME, &t);

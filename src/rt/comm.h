@@ -6,6 +6,9 @@
  * (sequential consistency), but no worker waits for it: one thread of the process makes all calls of MPI. Nothing collective
  * happens inside a run.
  *
+ * What a rank has to say at a time that no other can know goes in letters: bytes that no task waits for. The same thread sends and
+ * receives them and hands them to a listener.
+ *
  * Why not StarPU-MPI: in 1.3 it hangs now and then in its first wait, a dependent hop takes 8 to 16 ms where processes share cores,
  * and a received panel is freed only by flushes, so that the number resident is that of what was submitted ahead. Here the receiver's
  * slot bounds it. */
@@ -31,5 +34,16 @@ int bpg_comm_end(int code);
 
 /* The first `bytes` bytes of the tensor go from rank `from` to rank `to`; a rank that is neither has nothing to do. */
 enum bpg_status bpg_rt_transfer(struct bpg_rt *rt, struct bpg_tensor *tensor, size_t bytes, int from, int to, int node);
+
+/* ---- letters ---- */
+
+/* Sends the bytes to a rank, which may be this one, and returns at once. The data, of malloc, are taken over. Letters from one rank to
+ * another come in the order in which they were sent. */
+void bpg_comm_post(int to, void *data, size_t bytes);
+/* Reads a letter, in the thread that communicates. False: not yet; it waits until somebody else listens, or bpg_comm_listen is called. */
+typedef bool bpg_letter_fn(void *arg, int from, const void *data, size_t bytes);
+/* From now on letters are handed to `fn`, beginning with those that have waited; null: they wait. When this returns no other function
+ * is at work. Not to be called with a lock that `fn` takes. */
+void bpg_comm_listen(bpg_letter_fn *fn, void *arg);
 
 #endif

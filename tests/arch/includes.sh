@@ -31,7 +31,7 @@ allowed()
 }
 
 # Single headers beyond that: the plain structure of results, the runtime's word for "stop", how a tile lies in memory.
-beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h cuda:codelets/fields.h '
+beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h bab:rt/comm.h cuda:codelets/fields.h '
 
 for dir in base net onnx spec rt codelets graph bab report conformance cli check cuda; do
 	may=" $(allowed $dir) "

@@ -1,19 +1,7 @@
 #!/bin/sh
 # Several ranks: the bits of one process, rank 0 alone speaks, all end alike, and what goes wrong at one ends all.
 . "$(dirname "$0")/../cli/common.sh"
-
-"$bpgraph" --version | grep -q '^MPI none' && { echo "built without MPI"; exit 77; }
-command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 STARPU_NCPU=1
-
-# ranks P WORDS...: at most a minute
-ranks()
-{
-	p=$1
-	shift
-	timeout 60 mpirun --oversubscribe --bind-to none -n "$p" "$bpgraph" "$@"
-}
-timeout 60 mpirun --oversubscribe --bind-to none -n 2 true 2>"$tmp/err" || { echo "mpirun does not run here: $(head -n 3 "$tmp/err")"; exit 77; }
+. "$(dirname "$0")/launch.sh"
 
 cd "$examples" || exit 99
 hashes()
@@ -46,7 +34,7 @@ one=$("$bpgraph" run digits.onnx $region --method alpha-crown --objective joint 
 ranks 3 run digits.onnx $region --method alpha-crown --objective joint --json - >"$tmp/json" 2>"$tmp/err" || complain "joint on three ranks: $(cat "$tmp/err")"
 [ "$(hashes <"$tmp/json")" = "$one" ] || complain "joint: other bits with three ranks"
 
-# Verdicts by bounds, and by the attack of rank 0; what is open then is not searched.
+# Verdicts by bounds, and by the attack of rank 0; search_ranks.sh has those of searches.
 verdict()
 {
 	ranks 3 run "$3" "$4" --quiet >"$tmp/out" 2>"$tmp/err"
@@ -79,17 +67,6 @@ grep -q 'gone.onnx' "$tmp/err" || complain "a rank without its file is not said:
 # A rank that is killed ends the run within ten seconds, and the launcher says so.
 [ -x "$make_net" ] || exit $status
 "$make_net" "$tmp/big.onnx" 64 2048 4 4 || exit 99
-killed()
-{
-	timeout 60 mpirun --oversubscribe --bind-to none -n 2 sh -c "echo \$\$ >'$tmp/pid'.\$OMPI_COMM_WORLD_RANK; exec '$bpgraph' run '$tmp/big.onnx' --quiet --method alpha-crown --iterations 1000" >"$tmp/out" 2>"$tmp/err" &
-	launcher=$!
-	sleep 4
-	kill -9 "$(cat "$tmp/pid.1")" 2>/dev/null || { why="nothing to kill"; return 1; }
-	start=$(date +%s)
-	wait $launcher
-	rc=$?
-	why="exit status $rc after $(($(date +%s) - start)) s: $(cat "$tmp/err")"
-	[ $(($(date +%s) - start)) -le 10 ] && [ $rc != 0 ] && grep -qi 'signal 9\|killed' "$tmp/err"
-}
-killed || killed || complain "a killed rank: $why" # twice: the machine may have been busy
+long="run $tmp/big.onnx --quiet --method alpha-crown --iterations 1000"
+killed 4 $long || killed 4 $long || complain "a killed rank: $why" # twice: the machine may have been busy
 exit $status
