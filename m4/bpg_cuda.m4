@@ -1,5 +1,5 @@
 # CUDA: nvcc with a host compiler that it takes, cuBLAS, NCCL. Kernels are compiled, tested on the host, and checked on a device by
-# tests/gpu/run; no run uses them yet.
+# tests/gpu/run; runs use them where StarPU drives devices. After BPG_STARPU.
 
 AC_DEFUN([BPG_CUDA], [
 AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=auto|no|DIR], [compile the kernels for GPUs with the CUDA toolkit, that of DIR])], [], [with_cuda=auto])
@@ -43,7 +43,8 @@ AS_IF([test "$with_cuda" != no], [
 				bpg_nccl=yes
 				bpg_cuda_text="$bpg_cuda_text and NCCL"
 			], [bpg_cuda_text="$bpg_cuda_text, no NCCL (Debian and NVIDIA package libnccl-dev)"])
-			bpg_cuda_text="$bpg_cuda_text: kernels for sm_80, sm_90 and PTX, in tests/gpu alone"
+			bpg_cuda_text="$bpg_cuda_text: kernels for sm_80, sm_90 and PTX"
+			AS_IF([test "$bpg_starpu_cuda" != yes], [bpg_cuda_text="$bpg_cuda_text, in tests/gpu alone, as StarPU drives no devices"])
 			AC_DEFINE_UNQUOTED([BPG_VERSION_CUDA], ["$bpg_cuda_version"], [CUDA toolkit that was found])
 		])
 		AS_IF([test "$bpg_cuda" = no && test "$with_cuda" != auto], [BPG_MISSING([a CUDA toolkit with cuBLAS for which nvcc works], [nvidia-cuda-toolkit])])
@@ -54,6 +55,12 @@ AC_SUBST([CUDA_FLAGS], ["-std=c++17 --fmad=false -ftz=false -prec-div=true -prec
 AC_SUBST([CUDA_CPPFLAGS])
 CUDA_LIBS="$CUDA_LIBS $bpg_cuda_run $bpg_cublas_libs -lcudart_static -lstdc++ -lrt -ldl -lpthread"
 AC_SUBST([CUDA_LIBS])
+# Beside StarPU, which has the shared runtime.
+AC_SUBST([CUDA_SHARED_LIBS], ["-L$bpg_cuda_lib $bpg_cuda_run $bpg_cublas_libs -lcudart -lstdc++"])
+bpg_devices=no
+AS_IF([test "$bpg_cuda" = yes && test "$bpg_starpu_cuda" = yes], [bpg_devices=yes])
+AM_CONDITIONAL([DEVICES], [test "$bpg_devices" = yes])
+AC_DEFINE_UNQUOTED([BPG_DEVICES], [`test $bpg_devices = yes && echo 1 || echo 0`], [Tasks run on CUDA devices: kernels are compiled, and StarPU drives them])
 AC_SUBST([NCCL_LIBS], [$bpg_nccl_libs])
 AM_CONDITIONAL([CUDA], [test "$bpg_cuda" = yes])
 AM_CONDITIONAL([NCCL], [test "$bpg_nccl" = yes])

@@ -233,6 +233,21 @@ static void keep_stats(struct run *x)
 	}
 }
 
+static void keep_kinds(struct run *x)
+{
+	struct bpg_result_kind *kind = bpg_arena_alloc(x->r->arena, BPG_TASK_KINDS, sizeof *kind);
+	struct bpg_rt_stats s;
+
+	x->r->devices = bpg_rt_devices(x->rt);
+	if (!kind || !x->r->devices)
+		return;
+	x->r->kind = kind;
+	bpg_rt_stats(x->rt, &s);
+	for (int k = 0; k < BPG_TASK_KINDS; k++)
+		if (s.tasks[k])
+			kind[x->r->kinds++] = (struct bpg_result_kind){ bpg_task_kind_name((enum bpg_task_kind)k), s.tasks[k], s.twins[k] };
+}
+
 /* What each rank tells the others at the end. */
 struct figures {
 	int64_t peak, rss, tasks, received, sent, domains, moved, frontier, spilled;
@@ -276,6 +291,7 @@ static void finish(struct run *x)
 	r->workers = bpg_rt_workers(x->rt);
 	r->scheduler = bpg_arena_str(r->arena, bpg_rt_scheduler(x->rt));
 	keep_stats(x);
+	keep_kinds(x);
 	r->seconds.total = bpg_now() - bpg_process_start();
 }
 
@@ -391,6 +407,9 @@ static void print_stats(const struct run *x)
 		if (s.tasks[k])
 			fprintf(stderr, "bpgraph: %-10s %8lld tasks %9.4f s %5.1f %% of CPU time\n", bpg_task_kind_name((enum bpg_task_kind)k),
 			        (long long)s.tasks[k], s.seconds[k], cpu > 0 ? 100 * s.cpu[k] / cpu : 0);
+	for (int k = 0; k < BPG_TASK_KINDS; k++)
+		if (s.twins[k])
+			fprintf(stderr, "bpgraph: %-10s %8lld tasks on devices\n", bpg_task_kind_name((enum bpg_task_kind)k), (long long)s.twins[k]);
 	if (x->r->kept_stages + x->r->recomputed_stages)
 		fprintf(stderr, "bpgraph: alpha      %.1f MB, slopes %s; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)x->r->alpha_bytes,
 		        x->bound.sharing ? "shared by rows" : "of each row", x->r->kept_stages, x->r->recomputed_stages);
@@ -422,7 +441,7 @@ static enum bpg_status start(struct run *x)
 {
 	struct bpg_rt_options rt = { .owners = owners(x->o), .tight = strcmp(placement_name(x->o), "single") || x->o->memory > 0,
 		                     .trace = x->o->trace != NULL || x->o->verbose, .deadline = x->deadline,
-		                     .cancel = x->o->cancel };
+		                     .cancel = x->o->cancel, .device_bytes = (size_t)x->o->memory };
 
 	if (held) {
 		x->rt = held;

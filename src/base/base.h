@@ -42,6 +42,8 @@ const char *bpg_printable(const char *s, char buf[128]);
 #define BPG_HASH_START 14695981039346656037ull
 uint64_t bpg_hash(uint64_t h, const void *data, size_t n);
 uint64_t bpg_hash_str(uint64_t h, const char *s);
+/* A number that no other call in this process returns; not 0. */
+uint64_t bpg_unique(void);
 
 /* ---- random numbers (splitmix64; the public functions are in layer.h) ---- */
 

@@ -16,3 +16,10 @@ uint64_t bpg_hash_str(uint64_t h, const char *s)
 {
 	return bpg_hash(h, s, strlen(s) + 1);
 }
+
+uint64_t bpg_unique(void)
+{
+	static _Atomic uint64_t last;
+
+	return ++last;
+}

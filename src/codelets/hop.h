@@ -21,6 +21,7 @@ struct bpg_columns {
 	int64_t count, mixed;     /* LIST: columns */
 	int32_t *index;           /* LIST: [count] element of a column */
 	int32_t *slot;            /* LIST: [n] column of an element, -1: none */
+	uint64_t id;              /* LIST: of this list alone (bpg_unique) */
 	int32_t channels, size[2]; /* GRID */
 	int64_t stride[3];        /* GRID: element = c*stride[0] + y*stride[1] + x*stride[2] */
 };
@@ -90,6 +91,7 @@ static inline int64_t bpg_columns_places(const struct bpg_columns *k)
 /* ---- sparse linear maps, by rows (output elements) ---- */
 
 struct bpg_sparse {
+	uint64_t id;              /* of this matrix alone (bpg_unique) */
 	int64_t rows, nonzeros;
 	int64_t *first;           /* [rows+1] */
 	int32_t *operand, *index;

@@ -11,7 +11,7 @@ struct bpg_plane_columns {
 	struct bpg_plane_term *term;
 };
 
-/* Those of a segment, from the buffers of bpg_task_map_planes; replaces what was there. False when memory is short. */
+/* Those of a segment, from the buffers of bpg_task_map_planes (null: terms alone); replaces what was there. False when memory is short. */
 bool bpg_plane_columns_set(struct bpg_plane_columns *c, const struct bpg_arg_map_planes *a, void *const *buffer, int64_t segment);
 void bpg_plane_columns_free(struct bpg_plane_columns *c);
 

@@ -13,6 +13,7 @@
 struct bpg_alpha_columns {
 	int64_t count;
 	const int32_t *column, *place; /* [count] rising */
+	uint64_t id;              /* of these lists alone (bpg_unique) */
 };
 
 struct bpg_arg_alpha {

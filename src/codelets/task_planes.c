@@ -145,9 +145,9 @@ bool bpg_plane_columns_set(struct bpg_plane_columns *c, const struct bpg_arg_map
 	}
 	int64_t all = c->count + c->others;
 	c->first = malloc((size_t)(all + 1) * sizeof *c->first);
-	c->plane = m->k == 0 ? bpg_calloc((size_t)all + 1, sizeof *c->plane) : NULL;
+	c->plane = m->k == 0 && buffer ? bpg_calloc((size_t)all + 1, sizeof *c->plane) : NULL;
 	c->term = malloc((size_t)(most + 1) * sizeof *c->term);
-	if (!c->first || !c->term || (m->k == 0 && !c->plane))
+	if (!c->first || !c->term || (m->k == 0 && buffer && !c->plane))
 		return false;
 
 	struct costs costs = { h, buffer, segment, m->from.wide ? BPG_U64 : BPG_U32, (double)all + 16, bpg_planes_fan(h), a->slack };

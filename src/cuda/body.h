@@ -63,7 +63,7 @@ BODY void store4(double *to, const double *from)
 #include <stdbool.h>
 #include <string.h>
 
-#define BODY static inline
+#define BODY static inline __attribute__((always_inline))
 #define UNROLL
 #define RESTRICT restrict
 #define EACH_THREAD(threads, t) for (int i_ = 0, t; i_ < (threads) && (t = bpg_host_backward ? (threads) - 1 - i_ : i_, 1); i_++)

@@ -29,6 +29,8 @@ struct bpg_cuda_device {
 };
 /* Devices on which a kernel runs; *why: what CUDA says where there is none. */
 int bpg_cuda_devices(const char **why);
+/* Those that the driver shows; nothing is started on them. */
+int bpg_cuda_count(void);
 /* Of device 0. */
 void bpg_cuda_describe(struct bpg_cuda_device *d);
 /* Memory of the current device; null when it is short. */
@@ -36,7 +38,13 @@ void *bpg_cuda_alloc(size_t bytes);
 void bpg_cuda_free(void *p);
 int bpg_cuda_put(void *device, const void *host, size_t bytes);
 int bpg_cuda_get(void *host, const void *device, size_t bytes);
+/* In the order of the stream: a copy, from and to memory of any device or of the host; zeros. */
+int bpg_cuda_move(void *to, const void *from, size_t bytes, void *stream);
+int bpg_cuda_clear(void *p, size_t bytes, void *stream);
 int bpg_cuda_sync(void *stream);
+/* Memory of the host that devices read and write by themselves; null when it is short. */
+void *bpg_cuda_pinned(size_t bytes);
+void bpg_cuda_unpin(void *p);
 const char *bpg_cuda_error(int error);
 /* Seconds of one call of `work` on the default stream, the mean of `times` after one that is not counted; -1: it failed. */
 double bpg_cuda_time(int (*work)(void *), void *arg, int times);
@@ -145,6 +153,35 @@ struct bpg_cuda_sums {
 int bpg_cuda_sums(const struct bpg_cuda_sums *p, void *stream);
 void bpg_host_sums(const struct bpg_cuda_sums *p);
 
+/* Sparse planes by rows: terms first[r] .. first[r+1]-1 of row r, on element index[] of input number in[]. */
+struct bpg_cuda_planes {
+	const int64_t *first;
+	const int32_t *in, *index;
+	const float *coef;
+	const double *bias;
+};
+/* What the planes of a tile's columns are at the reference values, and their prices: to[segments][columns + others]. Column c < columns
+ * has row segment n + element[c] of list 0 below and of list 1 above; other o is row other[o] of list 2 + side[o], one of element of[o].
+ * Bounds: of the node, n elements a field; of input k: inputs[k] elements a field at input[k]. gross: price of a unit of sum |coefficient|
+ * radius; gamma[t]: of a unit of what t terms sum up. */
+struct bpg_cuda_price {
+	bool slack;
+	int64_t segments, columns, others;
+	struct bpg_cuda_planes list[4];
+	const int32_t *element;
+	const int64_t *other;
+	const int32_t *of, *side;
+	const double *bounds;
+	int64_t n;
+	const double *const *input;
+	const int64_t *inputs;
+	double gross;
+	const double *gamma;
+	struct bpg_plane_at *to;
+};
+int bpg_cuda_price(const struct bpg_cuda_price *p, void *stream);
+void bpg_host_price(const struct bpg_cuda_price *p);
+
 /* to[s][c] = (accumulate: to[s][c]) + sum over the terms of c, in order, of from[s][column] lower; two: lower where the
  * coefficient is >= 0, upper where it is negative. Terms of column c for segment g: first[g (to_columns+1) + c] .. first[... +
  * 1]-1. */
@@ -228,15 +265,16 @@ struct bpg_cuda_step {
 int bpg_cuda_step(const struct bpg_cuda_step *p, void *stream);
 void bpg_host_step(const struct bpg_cuda_step *p);
 
-/* Where the bound of each row is attained: a corner of the box, or a point of the ball where that is nearer. radius[j]: of column
- * j. */
+/* Where the bound of each row is attained: a corner of the box, or a point of the ball where that is nearer. */
 struct bpg_cuda_corner {
 	bool wide;
 	int norm;
 	int64_t strips, columns;
 	double size; /* of the ball */
 	const void *tile;
-	const double *state, *radius;
+	const double *state, *bounds; /* of the input, n elements a field */
+	int64_t n;
+	const int32_t *element; /* of a column */
 	float *z;
 };
 int bpg_cuda_corner(const struct bpg_cuda_corner *p, void *stream);

@@ -23,6 +23,16 @@ extern "C" int bpg_cuda_devices(const char **why)
 	return e == cudaSuccess ? n : 0;
 }
 
+extern "C" int bpg_cuda_count(void)
+{
+	int n = 0;
+
+	if (cudaGetDeviceCount(&n) == cudaSuccess)
+		return n;
+	cudaGetLastError();
+	return 0;
+}
+
 extern "C" void bpg_cuda_describe(struct bpg_cuda_device *d)
 {
 	cudaDeviceProp p;
@@ -63,6 +73,31 @@ extern "C" int bpg_cuda_put(void *device, const void *host, size_t bytes)
 extern "C" int bpg_cuda_get(void *host, const void *device, size_t bytes)
 {
 	return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+}
+
+extern "C" int bpg_cuda_move(void *to, const void *from, size_t bytes, void *stream)
+{
+	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream);
+}
+
+extern "C" int bpg_cuda_clear(void *p, size_t bytes, void *stream)
+{
+	return cudaMemsetAsync(p, 0, bytes, (cudaStream_t)stream);
+}
+
+extern "C" void *bpg_cuda_pinned(size_t bytes)
+{
+	void *p = NULL;
+
+	if (cudaHostAlloc(&p, bytes ? bytes : 16, cudaHostAllocPortable) == cudaSuccess)
+		return p;
+	cudaGetLastError();
+	return NULL;
+}
+
+extern "C" void bpg_cuda_unpin(void *p)
+{
+	cudaFreeHost(p);
 }
 
 extern "C" int bpg_cuda_sync(void *stream)

@@ -2,6 +2,7 @@
 #include "cuda/launch.h"
 #include "cuda/map.h"
 #include "cuda/place.h"
+#include "cuda/price.h"
 #include "cuda/step.h"
 
 enum { THREADS = 256 };
@@ -30,9 +31,11 @@ BOTH(start_element, bpg_cuda_start)
 #define start_rows_one start_state
 #define step_points_one step_element
 #define corner_points_one corner_element
+#define price_planes_one price_element
 ONE(start_rows, bpg_cuda_start)
 ONE(step_points, bpg_cuda_step)
 ONE(corner_points, bpg_cuda_corner)
+ONE(price_planes, bpg_cuda_price)
 
 template <typename Args>
 static int each(void (*kernel)(Args, int64_t), int64_t n, void *stream, const Args &p)
@@ -77,4 +80,9 @@ extern "C" int bpg_cuda_step(const struct bpg_cuda_step *p, void *stream)
 extern "C" int bpg_cuda_corner(const struct bpg_cuda_corner *p, void *stream)
 {
 	return each(corner_points, p->strips * p->columns * BPG_LANES, stream, *p);
+}
+
+extern "C" int bpg_cuda_price(const struct bpg_cuda_price *p, void *stream)
+{
+	return each(price_planes, p->segments * (p->columns + p->others) * 2, stream, *p);
 }

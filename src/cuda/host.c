@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "codelets/clones.h"
 #include "cuda/adjoint.h"
 #include "cuda/map.h"
 #include "cuda/place.h"
+#include "cuda/price.h"
 #include "cuda/product.h"
 #include "cuda/relax.h"
 #include "cuda/step.h"
@@ -92,7 +94,8 @@ static void forget(void)
 #define PRODUCT(shape, strips, groups) \
 	BLOCKS(product_block_##shape, struct product_shared_##shape, product_blocks(p, strips, groups))
 
-void bpg_host_product(const struct bpg_cuda_product *p)
+/* Clones: what is fused is one instruction there, and a call of the library in the plain one. */
+CLONES void bpg_host_product(const struct bpg_cuda_product *p)
 {
 	if (p->wide && p->shape == BPG_SHAPE_SMALL)
 		PRODUCT(f64_small, 2, 8);
@@ -108,7 +111,7 @@ void bpg_host_product(const struct bpg_cuda_product *p)
 		product_fold(p, i);
 }
 
-void bpg_host_adjoint(const struct bpg_cuda_adjoint *p)
+CLONES void bpg_host_adjoint(const struct bpg_cuda_adjoint *p)
 {
 	BLOCKS(adjoint_block, struct adjoint_shared, adjoint_blocks(p));
 }
@@ -173,4 +176,10 @@ void bpg_host_corner(const struct bpg_cuda_corner *p)
 {
 	for (int64_t i = 0; i < p->strips * p->columns * BPG_LANES; i++)
 		corner_element(p, i);
+}
+
+void bpg_host_price(const struct bpg_cuda_price *p)
+{
+	for (int64_t i = 0; i < p->segments * (p->columns + p->others) * 2; i++)
+		price_element(p, i);
 }

@@ -37,7 +37,8 @@ BODY void corner_element(const struct bpg_cuda_corner *p, int64_t i)
 {
 	int64_t e = i % BPG_LANES, j = i / BPG_LANES % p->columns, strip = i / BPG_LANES / p->columns,
 	        rows = p->strips * BPG_LANES;
-	double v = p->wide ? ((const double *)p->tile)[i] : (double)((const float *)p->tile)[i], radius = p->radius[j];
+	double v = p->wide ? ((const double *)p->tile)[i] : (double)((const float *)p->tile)[i],
+	       radius = p->bounds[BPG_RADIUS * p->n + p->element[j]];
 
 	if (!p->norm) {
 		float r = (float)radius;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/twin.h"
 #include "graph/domains_internal.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
@@ -22,6 +23,8 @@ enum bpg_status bpg_model_submit(struct bpg_model *m, enum bpg_task_kind kind, b
 	struct bpg_task t = { .kind = kind, .run = run, .arg = arg, .arg_bytes = bytes, .buffers = buffers, .tensor = tensor, .access = access,
 		              .priority = priority, .node = node, .tile = tile, .flops = flops, .group = m->options.group };
 
+	if (bpg_rt_devices(m->rt))
+		bpg_twin_set(&t);
 	m->steps++;
 	return bpg_rt_submit(m->rt, &t);
 }

@@ -412,6 +412,7 @@ enum bpg_status bpg_model_columns(struct bpg_ctx *ctx, struct bpg_model *m, stru
 	k->index = bpg_arena_alloc(m->arena, (size_t)k->n + 1, sizeof *k->index);
 	if (!k->slot || !k->index)
 		return bpg_nomem(ctx, "the columns of a node");
+	k->id = bpg_unique();
 	/* Mixed ones fill the list from its start, the others wait in `slot` for the second round. */
 	for (int64_t i = 0; i < k->n; i++) {
 		enum standing s = fixed(m, x ? x : y, i) ? CONSTANT : x ? standing(m, y, x, i) : SINGLE;

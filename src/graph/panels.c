@@ -110,6 +110,34 @@ static enum bpg_status pack(struct bpg_model *m, struct bpg_model_node *v, int f
 	return bpg_model_submit(m, BPG_TASK_GATHER, run, &a, sizeof a, n, to, mode, 2 * m->nodes, v->id, first == BPG_PANEL_FORWARD ? 0 : first, 0);
 }
 
+/* The same where panels stay on devices: packed by the CPU, then brought there, so that main memory keeps none. */
+static enum bpg_status pack_for_devices(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, int first, int n, struct bpg_tensor *const *to)
+{
+	static const enum bpg_access r_w[] = { BPG_READ, BPG_WRITE };
+	struct bpg_tensor *packed[PANELS_A_TASK] = { NULL };
+	enum bpg_status st = BPG_OK;
+
+	for (int i = 0; i < n; i++)
+		if (!(packed[i] = bpg_tensor_new(m->rt, bpg_panel_bytes(v, first + i), NULL, 0)))
+			st = bpg_nomem(ctx, "packed weights");
+	if (!st)
+		st = pack(m, v, first, n, packed);
+	for (int i = 0; !st && i < n; i++) {
+		struct bpg_arg_gather a = { bpg_panel_bytes(v, first + i) };
+		struct bpg_tensor *b[] = { packed[i], to[i] };
+		st = bpg_model_submit(m, BPG_TASK_GATHER, bpg_task_gather, &a, sizeof a, 2, b, r_w, 2 * m->nodes, v->id, -1, 0);
+	}
+	for (int i = 0; i < n; i++)
+		bpg_tensor_release(packed[i]);
+	return st;
+}
+
+/* Panels that their owners keep. */
+static enum bpg_status pack_to_keep(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v, int first, int n, struct bpg_tensor *const *to)
+{
+	return bpg_rt_devices(m->rt) ? pack_for_devices(ctx, m, v, first, n, to) : pack(m, v, first, n, to);
+}
+
 static enum bpg_status pack_all(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
 	if (m->dry || bpg_panels_stream(m))
@@ -120,7 +148,7 @@ static enum bpg_status pack_all(struct bpg_ctx *ctx, struct bpg_model *m, struct
 	for (int p = 0, n; p < v->panels; p += n) {
 		n = m->options.ranks > 1 ? 1 : BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
 		if (v->panel[p])
-			BPG_TRY(pack(m, v, p, n, v->panel + p));
+			BPG_TRY(pack_to_keep(ctx, m, v, p, n, v->panel + p));
 	}
 	return BPG_OK;
 }
@@ -183,7 +211,7 @@ enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *
 			continue;
 		if (!(v->forward_t = bpg_tensor_new(m->rt, bpg_panel_bytes(v, BPG_PANEL_FORWARD), NULL, v->forward_owner)))
 			return bpg_nomem(ctx, "packed weights");
-		BPG_TRY(pack(m, v, BPG_PANEL_FORWARD, 1, &v->forward_t));
+		BPG_TRY(pack_to_keep(ctx, m, v, BPG_PANEL_FORWARD, 1, &v->forward_t));
 	}
 	return BPG_OK;
 }

@@ -49,7 +49,7 @@ static bool find_columns(struct writer *x, const struct bpg_model_node *v, const
 		column[n] = (int32_t)c;
 		place[n++] = (int32_t)at;
 	}
-	*to = (struct bpg_alpha_columns){ n, column, place };
+	*to = (struct bpg_alpha_columns){ n, column, place, bpg_unique() };
 	return true;
 }
 
@@ -144,7 +144,7 @@ struct alpha_plan *bpg_alpha_plan_new(struct writer *x, int count)
 	}
 	x->alpha = a;
 	for (size_t i = 0; i < (size_t)count * (size_t)m->nodes; i++)
-		a->slot[i] = (struct slot){ -1, -1, -1, -1, -1, 0, { 0, NULL, NULL } };
+		a->slot[i] = (struct slot){ -1, -1, -1, -1, -1, 0, { 0, NULL, NULL, 0 } };
 	/* Falling: a node is needed by itself or by one that reads it on the walk. */
 	for (int i = 0; i < x->s->cone; i++) {
 		const struct bpg_model_node *v = &m->node[x->s->visit[i]];

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "codelets/twin.h"
 #include "graph/domains_internal.h"
 #include "graph/lower.h"
 
@@ -151,6 +152,8 @@ static enum bpg_status submit(struct tasks *x, enum bpg_task_kind kind, bpg_task
 	for (int i = 0; i < x->n; i++)
 		if (!x->t[i])
 			return bpg_nomem(x->ctx, "a tile");
+	if (bpg_rt_devices(x->b->m->rt))
+		bpg_twin_set(&t);
 	x->b->m->steps++;
 	return bpg_rt_submit(x->b->m->rt, &t);
 }

@@ -24,6 +24,7 @@ static struct bpg_sparse *sparse_new(int64_t rows)
 
 	if (!s)
 		return NULL;
+	s->id = bpg_unique();
 	s->rows = rows;
 	s->unit = true;
 	s->first = bpg_calloc((size_t)rows + 1, sizeof *s->first);

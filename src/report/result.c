@@ -179,10 +179,26 @@ static void write_sources(struct bpg_json *j)
 	bpg_json_end(j);
 }
 
+static void write_devices(struct bpg_json *j, const struct bpg_result *r)
+{
+	bpg_json_whole(j, "devices", r->devices);
+	if (!r->devices)
+		return;
+	bpg_json_object(j, "twins");
+	for (int k = 0; k < r->kinds; k++) {
+		bpg_json_object(j, r->kind[k].name);
+		bpg_json_whole(j, "tasks", r->kind[k].tasks);
+		bpg_json_whole(j, "twins", r->kind[k].twins);
+		bpg_json_end(j);
+	}
+	bpg_json_end(j);
+}
+
 static void write_environment(struct bpg_json *j, const struct bpg_result *r)
 {
 	bpg_json_object(j, "environment");
 	bpg_json_whole(j, "workers", r->workers);
+	write_devices(j, r);
 	bpg_json_string(j, "placement", r->placement);
 	bpg_json_string(j, "scheduler", r->scheduler);
 	bpg_json_hex(j, "plan_hash", r->plan_hash);

@@ -26,6 +26,12 @@ struct bpg_stat {
 	double value;
 };
 
+/* Tasks of a kind that have run, and those of them that were twins: on a device. */
+struct bpg_result_kind {
+	const char *name;
+	int64_t tasks, twins;
+};
+
 /* Everything lives in the arena. */
 struct bpg_result {
 	struct bpg_arena *arena;
@@ -59,7 +65,9 @@ struct bpg_result {
 	const int64_t *received_bytes; /* [ranks] from other ranks; null where there is one */
 	int stats;
 	const struct bpg_stat *stat;
-	int workers;
+	int workers, devices;
+	int kinds;                /* of tasks; 0 where there are no devices */
+	const struct bpg_result_kind *kind;
 	const char *placement, *scheduler;
 	uint64_t plan_hash, bounds_hash;
 };

@@ -27,7 +27,9 @@ void bpg_versions_print(FILE *to)
 #else
 	fprintf(to, "MPI none: one rank\n");
 #endif
-#ifdef BPG_VERSION_CUDA
+#if BPG_DEVICES
+	fprintf(to, "CUDA %s: tasks run on devices, where there are some\n", BPG_VERSION_CUDA);
+#elif defined BPG_VERSION_CUDA
 	fprintf(to, "CUDA not used (toolkit %s was found)\n", BPG_VERSION_CUDA);
 #else
 	fprintf(to, "CUDA not used\n");

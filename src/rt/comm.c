@@ -45,6 +45,8 @@ int bpg_comm_ranks(void) { return 1; }
 
 int bpg_comm_neighbours(void) { return 1; }
 
+int bpg_comm_neighbour(void) { return 0; }
+
 enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
 {
 	(void)ctx;
@@ -119,7 +121,7 @@ struct meeting {
 };
 
 static struct {
-	int rank, ranks, neighbours;
+	int rank, ranks, neighbours, neighbour;
 	bool started, agreed, ending;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -455,6 +457,7 @@ static void *communicate(void *arg)
 		MPI_Comm here;
 		MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
 		MPI_Comm_size(here, &comm.neighbours);
+		MPI_Comm_rank(here, &comm.neighbour);
 		MPI_Comm_free(&here);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.data);
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm.control);
@@ -553,6 +556,11 @@ int bpg_comm_ranks(void)
 int bpg_comm_neighbours(void)
 {
 	return comm.neighbours;
+}
+
+int bpg_comm_neighbour(void)
+{
+	return comm.neighbour;
 }
 
 static void hold_meeting(const void *mine, void *all, size_t bytes)

@@ -23,6 +23,8 @@ int bpg_comm_rank(void);
 int bpg_comm_ranks(void);
 /* Of them on this machine. */
 int bpg_comm_neighbours(void);
+/* This one's number among these. */
+int bpg_comm_neighbour(void);
 
 /* Each rank brings its outcome; all get the worst: the same status, and the message of the first rank that has it. A rank
  * that failed stops the runs of the others first. Once in the life of the process; later calls return their own status. */

@@ -18,6 +18,7 @@ struct bpg_pool {
 	pthread_mutex_t lock;
 	size_t keep, kept, used, most;
 	bool tight;
+	bpg_pool_pin_fn *pin, *unpin;
 	struct block *first[CLASSES];
 };
 
@@ -52,7 +53,7 @@ struct bpg_pool *bpg_pool_new(size_t keep, bool tight)
 	return pool;
 }
 
-static void *fresh(size_t size)
+static void *fresh(const struct bpg_pool *pool, size_t size)
 {
 	if (size < LARGE)
 		return aligned_alloc(64, size);
@@ -60,27 +61,47 @@ static void *fresh(size_t size)
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, size, MADV_HUGEPAGE);
+	if (pool->pin)
+		pool->pin(p, size);
 	return p;
 }
 
-static void give_back(void *p, size_t size)
+static void give_back(const struct bpg_pool *pool, void *p, size_t size)
 {
-	if (size < LARGE)
+	if (size < LARGE) {
 		free(p);
-	else
-		munmap(p, size);
+		return;
+	}
+	if (pool->unpin)
+		pool->unpin(p, size);
+	munmap(p, size);
+}
+
+static void give_all_back(struct bpg_pool *pool)
+{
+	for (int c = 0; c < CLASSES; c++)
+		while (pool->first[c]) {
+			struct block *b = pool->first[c];
+			pool->first[c] = b->next;
+			give_back(pool, b, size_of_class(c));
+		}
+	pool->kept = 0;
+}
+
+void bpg_pool_pin(struct bpg_pool *pool, bpg_pool_pin_fn *pin, bpg_pool_pin_fn *unpin)
+{
+	pthread_mutex_lock(&pool->lock);
+	give_all_back(pool);
+	pool->pin = pin;
+	pool->unpin = unpin;
+	pthread_mutex_unlock(&pool->lock);
 }
 
 void bpg_pool_free(struct bpg_pool *pool)
 {
 	if (!pool)
 		return;
-	for (int c = 0; c < CLASSES; c++)
-		while (pool->first[c]) {
-			struct block *b = pool->first[c];
-			pool->first[c] = b->next;
-			give_back(b, size_of_class(c));
-		}
+	give_all_back(pool);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
@@ -93,7 +114,7 @@ static void trim(struct bpg_pool *pool)
 			struct block *b = pool->first[c];
 			pool->first[c] = b->next;
 			pool->kept -= size_of_class(c);
-			give_back(b, size_of_class(c));
+			give_back(pool, b, size_of_class(c));
 		}
 }
 
@@ -114,7 +135,7 @@ void *bpg_pool_get(struct bpg_pool *pool, size_t bytes)
 	if (!b && pool->tight)
 		trim(pool);
 	pthread_mutex_unlock(&pool->lock);
-	return b ? b : fresh(size);
+	return b ? b : fresh(pool, size);
 }
 
 void bpg_pool_put(struct bpg_pool *pool, void *p, size_t bytes)
@@ -134,5 +155,5 @@ void bpg_pool_put(struct bpg_pool *pool, void *p, size_t bytes)
 	}
 	pthread_mutex_unlock(&pool->lock);
 	if (!keep)
-		give_back(p, size);
+		give_back(pool, p, size);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "rt/comm.h"
-#include "rt/rt_internal.h"
+#include "rt/devices.h"
 
 /* A run in which tasks wait and none has ended for so long is stuck. */
 enum { WATCHDOG_SECONDS = 300 };
@@ -188,6 +188,11 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 		free(rt);
 		return bpg_fail(ctx, BPG_EUSAGE, "%s: expected a whole number from 0 on", wrong_number());
 	}
+	enum bpg_status asked = bpg_devices_ask(ctx, rt);
+	if (asked) {
+		free(rt);
+		return asked;
+	}
 	if (!make_folder(rt)) {
 		free(rt);
 		return bpg_fail(ctx, BPG_EFILE, "no folder for temporary files can be made; set TMPDIR to one that can be written");
@@ -198,8 +203,8 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	setenv("STARPU_WORKERS_NOBIND", "1", 0);
 	starpu_conf_init(&conf);
 	conf.catch_signals = 0;
-	conf.ncuda = 0;
 	conf.nopencl = 0;
+	bpg_devices_configure(rt, &conf);
 	conf.sched_policy_name = rt->scheduler = sched;
 	if (options->workers > 0)
 		conf.ncpus = options->workers;
@@ -230,6 +235,7 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 		cl->nbuffers = STARPU_VARIABLE_NBUFFERS;
 		cl->name = kind_name[i];
 	}
+	bpg_devices_start(rt);
 	pthread_mutex_init(&rt->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -290,6 +296,7 @@ void bpg_rt_stop(struct bpg_rt *rt)
 		pthread_join(rt->watchdog, NULL);
 	if (rt->hook >= 0)
 		starpu_idle_hook_deregister(rt->hook);
+	bpg_devices_stop(rt);
 	starpu_shutdown();
 	remove_tree(rt->folder, 0);
 	bpg_pool_free(rt->pool);
@@ -340,6 +347,7 @@ void bpg_rt_facts(struct bpg_rt_facts *f)
 struct call {
 	struct bpg_rt *rt;
 	bpg_task_fn *run;
+	bpg_twin_fn *twin;        /* in its place; null: none */
 	enum bpg_task_kind kind;
 	int node, tile;
 	double flops;
@@ -353,6 +361,7 @@ static void record(struct bpg_rt *rt, const struct call *c, double start, double
 	double end = bpg_now();
 
 	k->stats.tasks[c->kind]++;
+	k->stats.twins[c->kind] += c->twin != NULL;
 	k->stats.seconds[c->kind] += end - start;
 	k->stats.flops += c->flops;
 	if (!rt->options.trace)
@@ -380,7 +389,10 @@ void bpg_rt_trampoline(void *descr[], void *arg)
 			buffer[n + i] = NULL;
 		bpg_float_mode(); /* of whoever made this thread */
 		atomic_fetch_add_explicit(&rt->running, 1, memory_order_relaxed);
-		c->run(rt, buffer, c->arg);
+		if (c->twin)
+			bpg_devices_run(rt, c->twin, buffer, c->arg);
+		else
+			c->run(rt, buffer, c->arg);
 		if (bpg_float_mode())
 			bpg_rt_fault(rt, BPG_EFAULT, "a task (%s) has changed the rounding of its thread, or flushes small numbers to zero: its "
 			             "bounds would not hold; a layer loaded by --layer or the BLAS does that", kind_name[c->kind]);
@@ -467,6 +479,10 @@ enum bpg_status bpg_rt_submit(struct bpg_rt *rt, const struct bpg_task *t)
 	for (int i = 0; i < t->buffers; i++) {
 		STARPU_TASK_SET_HANDLE(task, t->tensor[i]->handle, i);
 		STARPU_TASK_SET_MODE(task, t->access[i] == BPG_READ ? STARPU_R : t->access[i] == BPG_WRITE ? STARPU_W : STARPU_RW, i);
+	}
+	if (rt->devices) {
+		c->twin = t->twin;
+		bpg_devices_place(rt, t, task);
 	}
 	if (t->group) {
 		task->callback_func = group_ended;
@@ -561,6 +577,7 @@ void bpg_rt_stats(const struct bpg_rt *rt, struct bpg_rt_stats *s)
 		const struct bpg_rt_stats *k = &rt->worker[w].stats;
 		for (int i = 0; i < BPG_TASK_KINDS; i++) {
 			s->tasks[i] += k->tasks[i];
+			s->twins[i] += k->twins[i];
 			s->seconds[i] += k->seconds[i];
 			s->cpu[i] += k->cpu[i];
 		}

@@ -21,6 +21,7 @@ struct bpg_rt_options {
 	int owners;               /* data owners in this process (--shards), at least 1 */
 	bool trace;               /* keep a record of every task */
 	const volatile int *cancel; /* not zero: stop; looked at some 20 times a second; null: never */
+	size_t device_bytes;      /* of an owner on its device at most; 0: what there is */
 };
 
 /* Starts StarPU in a private folder of its own. At most one at a time in a process. */
@@ -32,6 +33,8 @@ enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struc
 void bpg_rt_stop(struct bpg_rt *rt);
 
 int bpg_rt_workers(const struct bpg_rt *rt);
+/* Devices that run twins (device.h): 0 where all tasks run on the CPU. */
+int bpg_rt_devices(const struct bpg_rt *rt);
 const char *bpg_rt_scheduler(const struct bpg_rt *rt);
 
 /* StarPU's version and limits and what this machine has, for --version and the report. */
@@ -76,10 +79,16 @@ const char *bpg_task_kind_name(enum bpg_task_kind kind);
  * argument. */
 enum { BPG_OPTIONAL_BUFFERS = 4 };
 typedef void bpg_task_fn(struct bpg_rt *rt, void *const *buffer, const void *arg);
+/* The same on a device (device.h). */
+struct bpg_device;
+typedef void bpg_twin_fn(struct bpg_rt *rt, void *const *buffer, const void *arg, struct bpg_device *device);
 
 struct bpg_task {
 	enum bpg_task_kind kind;
 	bpg_task_fn *run;
+	bpg_twin_fn *twin;        /* where there are devices it runs in place of `run`, on that of the owner of what it writes; null: the
+	                             task is the CPU's */
+	bool in_place;            /* of a twin: the first buffer is read where it lies, and not brought to the device first */
 	const void *arg;
 	size_t arg_bytes;
 	int buffers;
@@ -110,7 +119,7 @@ bool bpg_rt_stopped(const struct bpg_rt *rt);
 /* ---- what happened ---- */
 
 struct bpg_rt_stats {
-	int64_t tasks[BPG_TASK_KINDS];
+	int64_t tasks[BPG_TASK_KINDS], twins[BPG_TASK_KINDS]; /* all, and those that were twins */
 	double seconds[BPG_TASK_KINDS]; /* inside task bodies, all workers */
 	double cpu[BPG_TASK_KINDS];     /* the same in CPU time (with trace on) */
 	double flops;

@@ -24,7 +24,13 @@ struct bpg_move {
 	double start, end;
 };
 
+/* A device: its worker and memory node. */
+struct bpg_device_place {
+	int worker, node;
+};
+
 struct bpg_worker {
+	struct bpg_device *device; /* null: it has started no twin */
 	struct bpg_rt_stats stats;
 	struct bpg_record *record;
 	int64_t records, room;
@@ -37,6 +43,10 @@ struct bpg_rt {
 	int workers, owners, hook;
 	double started;
 	struct starpu_codelet codelet[BPG_TASK_KINDS];
+	const struct bpg_kernels *kernels; /* that twins start; null: none */
+	int devices;
+	struct bpg_device_place device[STARPU_MAXCUDADEVS + 1];
+	struct starpu_codelet apart[STARPU_MAXCUDADEVS + 2]; /* the first buffer is read where it is: in main memory, on device i - 1 */
 	struct bpg_pool *pool;
 	_Atomic size_t *bytes, *peak;     /* [owners + 1] registered data; the last: parameters, of all owners */
 	atomic_int stop, running;
@@ -71,6 +81,7 @@ struct bpg_tensor {
 	struct bpg_rt *rt;
 	size_t bytes;
 	int owner;
+	int at;                   /* where the last task that writes it leaves it: 0: in main memory, i: on device i - 1 */
 	bool home;
 };
 

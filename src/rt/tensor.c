@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "rt/comm.h"
-#include "rt/rt_internal.h"
+#include "rt/devices.h"
 
 void bpg_rt_count(struct bpg_rt *rt, int owner, size_t bytes, bool add)
 {
+	if (owner < 0)
+		return;
 	if (!add) {
 		atomic_fetch_sub(&rt->bytes[owner], bytes);
 		return;
@@ -38,7 +40,7 @@ static starpu_ssize_t block_allocate(void *interface, unsigned node)
 	if (!p)
 		return -ENOMEM;
 	b->ptr = (uintptr_t)p;
-	bpg_rt_count(b->rt, b->owner, b->bytes, true);
+	bpg_rt_count(b->rt, bpg_devices_owner(b->rt, b->owner, node), b->bytes, true);
 	if (b->parameters)
 		bpg_rt_count(b->rt, b->rt->owners, b->bytes, true);
 	return (starpu_ssize_t)b->bytes;
@@ -53,7 +55,7 @@ static void block_free(void *interface, unsigned node)
 	else
 		starpu_free_on_node(node, b->ptr, b->bytes);
 	b->ptr = 0;
-	bpg_rt_count(b->rt, b->owner, b->bytes, false);
+	bpg_rt_count(b->rt, bpg_devices_owner(b->rt, b->owner, node), b->bytes, false);
 	if (b->parameters)
 		bpg_rt_count(b->rt, b->rt->owners, b->bytes, false);
 }
@@ -131,7 +133,7 @@ static struct bpg_tensor *new(struct bpg_rt *rt, size_t bytes, void *home, int o
 	*t = (struct bpg_tensor){ .rt = rt, .bytes = b.bytes, .owner = owner, .home = home != NULL };
 	starpu_data_register(&t->handle, home ? STARPU_MAIN_RAM : -1, &b, &ops);
 	if (home)
-		bpg_rt_count(rt, owner, b.bytes, true);
+		bpg_rt_count(rt, bpg_devices_owner(rt, owner, STARPU_MAIN_RAM), b.bytes, true);
 	return t;
 }
 
@@ -151,7 +153,7 @@ void bpg_tensor_release(struct bpg_tensor *t)
 		return;
 	if (t->home) {
 		starpu_data_unregister(t->handle); /* its memory is the caller's, who may free it next */
-		bpg_rt_count(t->rt, t->owner, t->bytes, false);
+		bpg_rt_count(t->rt, bpg_devices_owner(t->rt, t->owner, STARPU_MAIN_RAM), t->bytes, false);
 	} else {
 		starpu_data_unregister_submit(t->handle);
 	}

@@ -18,8 +18,8 @@ allowed()
 	net) echo base net ;;
 	onnx) echo base net spec onnx ;; # spec: the reader of compressed files
 	spec) echo base net spec ;;
-	rt) echo base rt ;;
-	codelets) echo base net rt codelets ;;
+	rt) echo base cuda rt ;;
+	codelets) echo base net cuda rt codelets ;;
 	graph) echo base net spec rt codelets graph ;;
 	bab) echo base net spec graph bab ;;
 	report) echo base net spec report ;;
@@ -31,7 +31,7 @@ allowed()
 }
 
 # Single headers beyond that: the plain structure of results, the runtime's word for "stop", how a tile lies in memory.
-beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h bab:rt/comm.h cuda:codelets/fields.h '
+beyond=' graph:report/result.h bab:report/result.h bab:rt/rt.h bab:rt/comm.h cuda:codelets/fields.h cuda:codelets/clones.h '
 
 for dir in base net onnx spec rt codelets graph bab report conformance cli check cuda; do
 	may=" $(allowed $dir) "

@@ -14,11 +14,24 @@ void *host(struct run *r, int64_t n, size_t size)
 	return r->host[r->hosts++] = p;
 }
 
+static void settled(const struct run *r, int status)
+{
+	if (!status)
+		return;
+	fprintf(stderr, "memory of the device, or a kernel: %s\n", r->b->error(status));
+	exit(1);
+}
+
 void *put(struct run *r, const void *from, int64_t n, size_t size)
 {
 	if (r->devices == MOST_BLOCKS)
 		abort();
-	return r->device[r->devices++] = r->b->put(from, (size_t)n * size);
+	void *p = r->device[r->devices++] = r->b->alloc((size_t)n * size);
+	if (!p)
+		abort();
+	settled(r, r->b->move(p, from, (size_t)n * size, NULL));
+	settled(r, r->b->sync(NULL));
+	return p;
 }
 
 bool case_end(struct run *r)
@@ -57,7 +70,8 @@ void compare(struct run *r, const char *what, bool wide, const void *must, const
 	size_t size = wide ? sizeof(double) : sizeof(float);
 	void *got = host(r, n, size);
 
-	r->b->get(got, device, (size_t)n * size);
+	settled(r, r->b->move(got, device, (size_t)n * size, NULL));
+	settled(r, r->b->sync(NULL));
 	*r->hash = bpg_hash(*r->hash, got, (size_t)n * size);
 	for (int64_t i = 0; r->ok && i < n; i++) {
 		double x = element(wide, got, i), y = element(wide, must, i);

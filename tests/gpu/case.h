@@ -5,10 +5,10 @@
 #include "cases.h"
 #include "codelets/tasks.h"
 
-enum { MOST_BLOCKS = 64 };
+enum { MOST_BLOCKS = 96 };
 
 struct run {
-	const struct gpu_backend *b;
+	const struct bpg_kernels *b;
 	struct bpg_rng *rng;
 	uint64_t *hash;
 	char *why;
@@ -18,7 +18,7 @@ struct run {
 };
 
 /* What a case begins and ends with; the parameters have these names in all of them. */
-#define CASE(name) bool name(const struct gpu_backend *b, struct bpg_rng *rng, uint64_t *hash, char why[256])
+#define CASE(name) bool name(const struct bpg_kernels *b, struct bpg_rng *rng, uint64_t *hash, char why[256])
 #define RUN() struct run run = { b, rng, hash, why, true, 0, 0, { NULL }, { NULL } }, *r = &run
 bool case_end(struct run *r);
 

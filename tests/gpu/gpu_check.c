@@ -44,7 +44,7 @@ void bpg_rt_fault(struct bpg_rt *rt, enum bpg_status code, const char *format, .
 	exit(1);
 }
 
-/* ---- the device as a backend ---- */
+/* ---- memory of the device ---- */
 
 static void *put(const void *host, size_t bytes)
 {
@@ -64,34 +64,6 @@ static void get(void *host, const void *device, size_t bytes)
 		give_up("a kernel", e);
 }
 
-#define ON_DEVICE(name) \
-	static int name(const struct bpg_cuda_##name *p) { return bpg_cuda_##name(p, NULL); }
-ON_DEVICE(product)
-ON_DEVICE(adjoint)
-ON_DEVICE(relax)
-ON_DEVICE(sums)
-ON_DEVICE(map)
-ON_DEVICE(deal)
-ON_DEVICE(copy)
-ON_DEVICE(start)
-ON_DEVICE(step)
-ON_DEVICE(corner)
-
-static const struct gpu_backend device = { .name = "device",
-	                                   .put = put,
-	                                   .get = get,
-	                                   .drop = bpg_cuda_free,
-	                                   .product = product,
-	                                   .adjoint = adjoint,
-	                                   .relax = relax,
-	                                   .sums = sums,
-	                                   .map = map,
-	                                   .deal = deal,
-	                                   .copy = copy,
-	                                   .start = start,
-	                                   .step = step,
-	                                   .corner = corner };
-
 /* ---- bits ---- */
 
 /* Every case twice, from the same seed. */
@@ -107,7 +79,7 @@ static void check_bits(int shapes, uint64_t seed)
 			struct bpg_rng rng;
 			bpg_rng_seed(&rng, seed);
 			for (i = 0; ok && i < shapes; i++)
-				ok = gpu_cases[c].run(&device, &rng, &hash[again], why);
+				ok = gpu_cases[c].run(&bpg_kernels_device, &rng, &hash[again], why);
 		}
 		if (!ok)
 			line(gpu_cases[c].name, false, "shape %d of seed %llu: %s", i - 1, (unsigned long long)seed, why);

@@ -86,7 +86,7 @@ CASE(gpu_map)
 		                  .term = put(r, g.term, g.first[columns], sizeof *g.term) };
 	bpg_gather_terms_fini(&g);
 	bpg_task_map(NULL, (void *[]){ t.data, y }, &a);
-	started(r, "map", b->map(&p));
+	started(r, "map", b->map(&p, NULL));
 	compare(r, "map", t.view.wide, y, p.to, t.rows * columns);
 	return case_end(r);
 }
@@ -134,12 +134,25 @@ CASE(gpu_map_forward)
 		                  .first = put(r, first, oc + 1, sizeof *first),
 		                  .term = put(r, term, first[oc], sizeof *term) };
 	bpg_task_forward_map(NULL, (void *[]){ x, z }, &a);
-	started(r, "map", b->map(&p));
+	started(r, "map", b->map(&p, NULL));
 	compare(r, "map of points", false, z, p.to, strips * oc * BPG_LANES);
 	return case_end(r);
 }
 
 /* Sparse planes of several segments, or of one with weights for other planes. */
+/* A list of planes on the device; operands by their number among the inputs. */
+static struct bpg_cuda_planes list_of(struct run *r, const struct bpg_hop *h, const struct bpg_sparse *s)
+{
+	int32_t *in = host(r, s->nonzeros, sizeof *in);
+
+	for (int64_t t = 0; t < s->nonzeros; t++)
+		while (h->operand[in[t]] != s->operand[t])
+			in[t]++;
+	return (struct bpg_cuda_planes){ put(r, s->first, s->rows + 1, sizeof *s->first), put(r, in, s->nonzeros, sizeof *in),
+		                         put(r, s->index, s->nonzeros, sizeof *s->index), put(r, s->coef, s->nonzeros, sizeof *s->coef),
+		                         put(r, s->bias, s->rows, sizeof *s->bias) };
+}
+
 CASE(gpu_planes)
 {
 	RUN();
@@ -179,6 +192,8 @@ CASE(gpu_planes)
 
 	/* What a device gets: the planes' values by segment, terms by target column, where the parts of a column are. */
 	struct bpg_plane_at *plane = host(r, t.segments * all, sizeof *plane);
+	int32_t *of = host(r, more, sizeof *of), *side = host(r, more, sizeof *side);
+	int64_t *row = host(r, more, sizeof *row);
 	int64_t *first = host(r, t.segments * (columns + 1), sizeof *first), terms = 0;
 	int32_t *other = host(r, t.columns + 1, sizeof *other), *under = host(r, t.columns, sizeof *under);
 	struct bpg_plane_term *term = NULL;
@@ -199,7 +214,36 @@ CASE(gpu_planes)
 	for (int64_t j = 0; j < t.columns; j++) {
 		under[j] = bpg_others_of(&hop, 0, t.element[j]);
 		other[j + 1] = other[j] + under[j] + bpg_others_of(&hop, 1, t.element[j]);
+		for (int32_t o = other[j]; chosen && o < other[j + 1]; o++) {
+			side[o] = o - other[j] >= under[j], of[o] = t.element[j];
+			row[o] = hop.other[side[o]]->of[of[o]] + o - other[j] - (side[o] ? under[j] : 0);
+		}
 	}
+	const double *input[2] = { put(r, field[0], t.segments * BPG_FIELDS * in.n, sizeof *field[0]),
+		                   put(r, field[1], t.segments * BPG_FIELDS * in.n, sizeof *field[1]) };
+	double gamma[4];
+	for (int n = 0; n < 4; n++)
+		gamma[n] = bpg_gamma((double)all + 16 + n, 0x1p-53);
+	struct bpg_cuda_price c = { .slack = a.slack,
+		                    .segments = t.segments,
+		                    .columns = t.columns,
+		                    .others = more,
+		                    .list = { list_of(r, &hop, hop.lower), list_of(r, &hop, hop.upper) },
+		                    .element = PUT_ELEMENTS(t),
+		                    .other = put(r, row, more, sizeof *row),
+		                    .of = put(r, of, more, sizeof *of),
+		                    .side = put(r, side, more, sizeof *side),
+		                    .bounds = PUT_BOUNDS(t),
+		                    .n = t.k.n,
+		                    .input = put(r, input, 2, sizeof *input),
+		                    .inputs = put(r, ((const int64_t[]){ in.n, in.n }), 2, sizeof(int64_t)),
+		                    .gross = bpg_gamma(bpg_planes_fan(&hop) + 4, t.view.wide ? 0x1p-53 : 0x1p-24),
+		                    .gamma = put(r, gamma, 4, sizeof *gamma),
+		                    .to = put(r, host(r, t.segments * all, sizeof *plane), t.segments * all, sizeof *plane) };
+	for (int k = 0; chosen && k < 2; k++)
+		c.list[2 + k] = list_of(r, &hop, hop.other[k]);
+	started(r, "prices", b->price(&c, NULL));
+	compare(r, "planes at the reference", true, plane, c.to, t.segments * all * 4);
 	void *x = PUT_TILE(t);
 	double *d_lost = put(r, lost, t.rows * t.columns, sizeof *lost);
 	if (more) {
@@ -213,7 +257,7 @@ CASE(gpu_planes)
 			                   .lost = d_lost,
 			                   .other = put(r, other, t.columns + 1, sizeof *other),
 			                   .below = put(r, under, t.columns, sizeof *under) };
-		started(r, "weights of planes", b->deal(&d));
+		started(r, "weights of planes", b->deal(&d, NULL));
 		x = d.to;
 	}
 	struct bpg_cuda_map p = { .wide = t.view.wide,
@@ -238,13 +282,13 @@ CASE(gpu_planes)
 		                   .bounds = PUT_BOUNDS(t),
 		                   .n = t.k.n,
 		                   .under = hop.under,
-		                   .plane = put(r, plane, t.segments * all, sizeof *plane),
+		                   .plane = c.to,
 		                   .lost_columns = t.columns,
 		                   .lost = more ? d_lost : NULL };
 	free(term);
 	bpg_task_map_planes(NULL, buffer, &a);
-	started(r, "planes", b->map(&p));
-	started(r, "planes", b->sums(&s));
+	started(r, "planes", b->map(&p, NULL));
+	started(r, "planes", b->sums(&s, NULL));
 	compare(r, "planes, tile", t.view.wide, y, p.to, t.rows * columns);
 	compare(r, "planes, state", true, t.state, s.state, BPG_STATES * t.rows);
 	return case_end(r);

@@ -50,7 +50,7 @@ CASE(gpu_dense)
 	bpg_task_gemm_dense(NULL, (void *[]){ W, A, C }, &a);
 	if (pair && mixed < K) { /* one product for rows that are opposite, then the columns that are not */
 		p.strips = pair, p.k0 = mixed, p.k1 = K;
-		started(r, "product", b->product(&p));
+		started(r, "product", b->product(&p, NULL));
 		struct bpg_cuda_copy minus = { .wide = wide,
 			                       .negative = true,
 			                       .strips = pair,
@@ -61,12 +61,12 @@ CASE(gpu_dense)
 			                       .to = (char *)p.C + pair * to * (int64_t)size_of(wide),
 			                       .from_strip = to,
 			                       .to_strip = to };
-		started(r, "copy", b->copy(&minus));
+		started(r, "copy", b->copy(&minus, NULL));
 		p.accumulate = true;
 	}
 	if (!p.accumulate || mixed > 0) {
 		p.strips = strips, p.k0 = 0, p.k1 = pair ? mixed : K;
-		started(r, "product", b->product(&p));
+		started(r, "product", b->product(&p, NULL));
 	}
 	compare(r, "dense product", wide, C, dC, strips * to);
 	return case_end(r);
@@ -151,7 +151,7 @@ CASE(gpu_conv)
 	p.A = put(r, A, strips * from, size_of(wide)), p.W = put(r, W, weights, sizeof *W),
 	p.C = put(r, C, strips * to, size_of(wide));
 	bpg_task_gemm_conv(NULL, (void *[]){ W, A, C, NULL, NULL }, &a);
-	started(r, "product", b->product(&p));
+	started(r, "product", b->product(&p, NULL));
 	compare(r, "convolution", wide, C, p.C, strips * to);
 	return case_end(r);
 }
@@ -184,7 +184,7 @@ CASE(gpu_conv_forward)
 	p.strips = strips, p.a_strip = from, p.c_strip = to;
 	p.A = put(r, A, strips * from, sizeof *A), p.W = put(r, W, weights, sizeof *W), p.C = put(r, C, strips * to, sizeof *C);
 	bpg_task_forward_conv(NULL, (void *[]){ W, A, C }, &a);
-	started(r, "product", b->product(&p));
+	started(r, "product", b->product(&p, NULL));
 	compare(r, "convolution of points", false, C, p.C, strips * to);
 	return case_end(r);
 }
@@ -220,7 +220,7 @@ CASE(gpu_adjoint)
 		                      .w_group = K * BPG_GROUP,
 		                      .z_strip = K * BPG_LANES };
 	bpg_task_forward_dense(NULL, (void *[]){ W, H, Z }, &a);
-	started(r, "adjoint", b->adjoint(&p));
+	started(r, "adjoint", b->adjoint(&p, NULL));
 	compare(r, "adjoint product", false, Z, dZ, strips * K * BPG_LANES);
 	return case_end(r);
 }

@@ -44,11 +44,11 @@ CASE(gpu_relax)
 		join.second = put(r, second, t.rows * t.columns, size_of(t.view.wide));
 		join.tile_columns = t.columns, join.bounds = PUT_BOUNDS(t), join.n = t.k.n, join.element = PUT_ELEMENTS(t);
 		bpg_task_add_relax(NULL, (void *[]){ t.planes, t.data, t.state, t.bounds, second }, &a);
-		started(r, "join", b->relax(&join));
+		started(r, "join", b->relax(&join, NULL));
 	} else {
 		bpg_task_relax(NULL, (void *[]){ t.planes, t.data, t.state }, &a);
 	}
-	started(r, "relaxation", b->relax(&p));
+	started(r, "relaxation", b->relax(&p, NULL));
 	compare(r, "relaxation, tile", t.view.wide, t.data, p.tile, t.rows * t.columns);
 	compare(r, "relaxation, state", true, t.state, p.state, BPG_STATES * t.rows);
 	return case_end(r);
@@ -71,7 +71,7 @@ CASE(gpu_opposite)
 	for (int s = 0; s < pairs; s++)
 		bpg_relax_opposite(&a, t.planes, t.data, s, s + apart, t.state);
 	if (pairs)
-		started(r, "relaxation", b->relax(&p));
+		started(r, "relaxation", b->relax(&p, NULL));
 	compare(r, "opposite rows, tile", t.view.wide, t.data, p.tile, t.rows * t.columns);
 	compare(r, "opposite rows, state", true, t.state, p.state, BPG_STATES * t.rows);
 	return case_end(r);
@@ -103,7 +103,7 @@ CASE(gpu_choice)
 		if (below(r, (int)one_in) == 0)
 			chosen[j] = (int32_t)count, column[count++] = (int32_t)j;
 	}
-	a.at = (struct bpg_alpha_columns){ count, column, NULL };
+	a.at = (struct bpg_alpha_columns){ count, column, NULL, 0 };
 	int64_t n = t.view.strips * count * BPG_LANES;
 	float *alpha = host(r, n, sizeof *alpha), *kept = host(r, n, sizeof *kept), *moments = host(r, 2 * n, sizeof *moments);
 	float *z = host(r, t.rows * t.columns, sizeof *z);
@@ -123,7 +123,7 @@ CASE(gpu_choice)
 		bpg_task_relax_alpha(NULL, (void *[]){ t.planes, t.data, t.state, alpha, kept, t.bounds, NULL }, &a);
 	else
 		bpg_task_relax_alpha(NULL, (void *[]){ t.planes, t.data, t.state, alpha, t.bounds, NULL }, &a);
-	started(r, "relaxation", b->relax(&p));
+	started(r, "relaxation", b->relax(&p, NULL));
 	compare(r, "chosen slopes, tile", t.view.wide, t.data, p.tile, t.rows * t.columns);
 	compare(r, "chosen slopes, state", true, t.state, p.state, BPG_STATES * t.rows);
 	compare(r, "chosen slopes, kept", false, kept, d_kept, n);
@@ -150,7 +150,7 @@ CASE(gpu_choice)
 		                   .bias1 = (float)a.bias1,
 		                   .bias2 = (float)a.bias2 };
 	bpg_task_alpha_step(NULL, (void *[]){ t.planes, t.bounds, z, kept, alpha, moments, weight }, &a);
-	started(r, "step", b->step(&s));
+	started(r, "step", b->step(&s, NULL));
 	compare(r, "step, point", false, z, s.z, t.rows * t.columns);
 	compare(r, "step, slopes", false, alpha, s.alpha, n);
 	compare(r, "step, moments", false, moments, s.moments, 2 * n);
@@ -181,18 +181,15 @@ CASE(gpu_sums)
 		                   .under = toll.under };
 
 	bpg_task_toll(NULL, (void *[]){ t.bounds, t.data, t.state }, &toll);
-	started(r, "toll", b->sums(&p));
+	started(r, "toll", b->sums(&p, NULL));
 	compare(r, "toll", true, t.state, p.state, BPG_STATES * t.rows);
 	bpg_task_concretize(NULL, (void *[]){ t.bounds, t.data, t.state }, &region);
 	p.kind = BPG_SUM_REGION, p.norm = region.norm;
-	started(r, "region", b->sums(&p));
+	started(r, "region", b->sums(&p, NULL));
 	compare(r, "region", true, t.state, p.state, BPG_STATES * t.rows);
 
 	struct bpg_arg_corner c = { .hop = &hop, .tile = t.view, .norm = region.norm, .radius = uniform(r, 0, 2) };
 	float *z = host(r, t.rows * t.columns, sizeof *z);
-	double *radius = host(r, t.columns, sizeof *radius);
-	for (int64_t j = 0; j < t.columns; j++)
-		radius[j] = t.bounds[BPG_RADIUS * t.k.n + t.element[j]];
 	struct bpg_cuda_corner q = { .wide = t.view.wide,
 		                     .norm = c.norm,
 		                     .strips = t.view.strips,
@@ -200,10 +197,12 @@ CASE(gpu_sums)
 		                     .size = c.radius,
 		                     .tile = p.tile,
 		                     .state = p.state,
-		                     .radius = put(r, radius, t.columns, sizeof *radius),
+		                     .bounds = p.bounds,
+		                     .n = p.n,
+		                     .element = p.element,
 		                     .z = put(r, z, t.rows * t.columns, sizeof *z) };
 	bpg_task_corner(NULL, (void *[]){ t.bounds, t.data, t.state, z }, &c);
-	started(r, "corner", b->corner(&q));
+	started(r, "corner", b->corner(&q, NULL));
 	compare(r, "corner", false, z, q.z, t.rows * t.columns);
 	return case_end(r);
 }
@@ -239,7 +238,7 @@ CASE(gpu_join)
 		p.to_up[x] = w.up[x];
 
 	bpg_task_copy(NULL, (void *[]){ t.data, to }, &a);
-	started(r, "copy", b->copy(&p));
+	started(r, "copy", b->copy(&p, NULL));
 	compare(r, "copy", t.view.wide, to, p.to, n);
 	struct bpg_cuda_relax q = relax_of(r, &t, a.slack, 0);
 	q.second = p.from, q.tile = p.to, q.tile_columns = columns, q.bounds = PUT_BOUNDS(t), q.n = t.k.n,
@@ -251,7 +250,7 @@ CASE(gpu_join)
 		                                            t.k.channels,
 		                                    (int64_t)(w.up[1] - w.lo[1]) * t.k.channels };
 	bpg_task_add(NULL, (void *[]){ t.bounds, t.data, to, t.state }, &a);
-	started(r, "join", b->relax(&q));
+	started(r, "join", b->relax(&q, NULL));
 	compare(r, "join, tile", t.view.wide, to, q.tile, n);
 	compare(r, "join, state", true, t.state, q.state, BPG_STATES * t.rows);
 	return case_end(r);

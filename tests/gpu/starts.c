@@ -46,7 +46,7 @@ CASE(gpu_unit_rows)
 		                    .bounds = PUT_BOUNDS(t),
 		                    .n = t.k.n };
 	bpg_task_start_unit(NULL, (void *[]){ t.bounds, t.data, t.state }, &a);
-	started(r, "start", b->start(&p));
+	started(r, "start", b->start(&p, NULL));
 	compare(r, "unit rows, tile", t.view.wide, t.data, p.tile, t.rows * t.columns);
 	compare(r, "unit rows, state", true, t.state, p.state, BPG_STATES * t.rows);
 	return case_end(r);
@@ -113,7 +113,7 @@ CASE(gpu_matrix_rows)
 			continue;
 		bpg_task_pack_dense(NULL, (void *[]){ panel }, &pack);
 		p.c0 = cut[c], p.c1 = cut[c + 1], p.W = put(r, panel, pack.width * K, sizeof *panel);
-		started(r, "start", b->start(&p));
+		started(r, "start", b->start(&p, NULL));
 		p.state = NULL;
 	}
 	compare(r, "rows of a matrix, tile", wide, tile, p.tile, rows * N);

@@ -8,44 +8,6 @@
 #include "cuda/host.h"
 #include "../graph/require.h"
 
-static void *put(const void *host, size_t bytes)
-{
-	void *p = malloc(bytes ? bytes : 1);
-
-	if (!p)
-		abort();
-	if (bytes)
-		memcpy(p, host, bytes);
-	return p;
-}
-
-static void get(void *host, const void *device, size_t bytes)
-{
-	memcpy(host, device, bytes);
-}
-
-#define ON_HOST(name)                                          \
-	static int name(const struct bpg_cuda_##name *p)       \
-	{                                                      \
-		bpg_host_##name(p);                            \
-		return 0;                                      \
-	}
-ON_HOST(product)
-ON_HOST(adjoint)
-ON_HOST(relax)
-ON_HOST(sums)
-ON_HOST(map)
-ON_HOST(deal)
-ON_HOST(start)
-ON_HOST(step)
-ON_HOST(corner)
-#define bpg_host_copy bpg_host_copy_rows
-ON_HOST(copy)
-
-static const struct gpu_backend backend = { .name = "host", .put = put, .get = get, .drop = free,
-	.product = product, .adjoint = adjoint, .relax = relax, .sums = sums, .map = map, .deal = deal, .copy = copy, .start = start, .step = step,
-	.corner = corner };
-
 /* The same shapes for each order, so that what is found can be found again. */
 START_TEST(test_case)
 {
@@ -59,7 +21,7 @@ START_TEST(test_case)
 		hash[order] = BPG_HASH_START;
 		for (int i = 0; i < 40; i++) {
 			char why[256] = "";
-			REQUIRE(c->run(&backend, &rng, &hash[order], why), "%s, order %d, shape %d of seed 30: %s", c->name, order, i, why);
+			REQUIRE(c->run(&bpg_kernels_host, &rng, &hash[order], why), "%s, order %d, shape %d of seed 30: %s", c->name, order, i, why);
 		}
 	}
 	ck_assert(hash[0] == hash[1] && hash[0] == hash[2]);

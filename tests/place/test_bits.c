@@ -1,4 +1,4 @@
-/* The same bits, whoever computes: workers, schedulers, waves and owners change nothing in bounds and plan; panel widths,
+/* The same bits, whoever computes: workers, schedulers, waves, owners and twins change nothing in bounds and plan; panel widths,
  * tile heights and instruction sets change no bound.
  *
  * StarPU starts once in a process, and the kernel is chosen when it begins: every setting runs in a process of its own,
@@ -20,33 +20,38 @@ struct setting {
 	int workers, owners, wave, panel, tile;
 	bool same_plan;
 	enum bpg_placement placement;
+	bool twins;               /* tasks run as on a device, by the kernels' text for the host */
 };
 
 static const struct setting settings[] = {
-	/*                    kernel      scheduler workers owners wave panel tile same plan, placement */
-	{ "one worker",       "avx512",   "lws",    1, 1, 0, 0, 0, true, 0 }, /* what the others are compared with */
-	{ "two workers",      "avx512",   "lws",    2, 1, 0, 0, 0, true, 0 },
-	{ "eager",            "avx512",   "eager",  2, 1, 0, 0, 0, true, 0 },
-	{ "prio",             "avx512",   "prio",   2, 1, 0, 0, 0, true, 0 },
-	{ "dmdas",            "avx512",   "dmdas",  2, 1, 0, 0, 0, true, 0 },
-	{ "--wave 1",         "avx512",   "lws",    2, 1, 1, 0, 0, true, 0 },
-	{ "--wave 2",         "avx512",   "lws",    2, 1, 2, 0, 0, true, 0 },
-	{ "--wave 7",         "avx512",   "lws",    1, 1, 7, 0, 0, true, 0 },
-	{ "--shards 2",       "avx512",   "lws",    2, 2, 0, 0, 0, true, 0 },
-	{ "--shards 4",       "avx512",   "prio",   2, 4, 3, 0, 0, true, 0 },
-	{ "--shards 3",       "avx512",   "lws",    2, 3, 0, 0, 0, true, 0 },
-	{ "fsdp, 2 shards",       "avx512",   "lws",    2, 2, 0, 0, 0, true, BPG_PLACEMENT_FSDP },
-	{ "fsdp, 3 shards",       "avx512",   "lws",    2, 3, 2, 0, 0, true, BPG_PLACEMENT_FSDP },
-	{ "offload",         "avx512",   "lws",    2, 1, 0, 0, 0, true, BPG_PLACEMENT_OFFLOAD },
-	{ "offload, 4 shards", "avx512", "prio",   2, 4, 3, 0, 0, true, BPG_PLACEMENT_OFFLOAD },
-	{ "--panel 8",        "avx512",   "lws",    2, 1, 0, 8, 0, false, 0 },
-	{ "--panel 40",       "avx512",   "lws",    2, 1, 0, 40, 0, false, 0 },
-	{ "--panel 1000",     "avx512",   "lws",    2, 1, 0, 1000, 0, false, 0 },
-	{ "--tile 16",        "avx512",   "lws",    2, 1, 0, 0, 16, false, 0 },
-	{ "--tile 48",        "avx512",   "lws",    2, 1, 0, 0, 48, false, 0 },
-	{ "--tile 512",       "avx512",   "lws",    2, 1, 0, 24, 512, false, 0 },
-	{ "AVX2 kernel",      "avx2",     "lws",    2, 1, 0, 0, 0, true, 0 },
-	{ "portable kernel",  "portable", "lws",    2, 1, 0, 0, 0, true, 0 },
+	/*                    kernel      scheduler workers owners wave panel tile same plan, placement, twins */
+	{ "one worker",       "avx512",   "lws",    1, 1, 0, 0, 0, true, 0, false }, /* what the others are compared with */
+	{ "two workers",      "avx512",   "lws",    2, 1, 0, 0, 0, true, 0, false },
+	{ "eager",            "avx512",   "eager",  2, 1, 0, 0, 0, true, 0, false },
+	{ "prio",             "avx512",   "prio",   2, 1, 0, 0, 0, true, 0, false },
+	{ "dmdas",            "avx512",   "dmdas",  2, 1, 0, 0, 0, true, 0, false },
+	{ "--wave 1",         "avx512",   "lws",    2, 1, 1, 0, 0, true, 0, false },
+	{ "--wave 2",         "avx512",   "lws",    2, 1, 2, 0, 0, true, 0, false },
+	{ "--wave 7",         "avx512",   "lws",    1, 1, 7, 0, 0, true, 0, false },
+	{ "--shards 2",       "avx512",   "lws",    2, 2, 0, 0, 0, true, 0, false },
+	{ "--shards 4",       "avx512",   "prio",   2, 4, 3, 0, 0, true, 0, false },
+	{ "--shards 3",       "avx512",   "lws",    2, 3, 0, 0, 0, true, 0, false },
+	{ "fsdp, 2 shards",       "avx512",   "lws",    2, 2, 0, 0, 0, true, BPG_PLACEMENT_FSDP, false },
+	{ "fsdp, 3 shards",       "avx512",   "lws",    2, 3, 2, 0, 0, true, BPG_PLACEMENT_FSDP, false },
+	{ "offload",         "avx512",   "lws",    2, 1, 0, 0, 0, true, BPG_PLACEMENT_OFFLOAD, false },
+	{ "offload, 4 shards", "avx512", "prio",   2, 4, 3, 0, 0, true, BPG_PLACEMENT_OFFLOAD, false },
+	{ "--panel 8",        "avx512",   "lws",    2, 1, 0, 8, 0, false, 0, false },
+	{ "--panel 40",       "avx512",   "lws",    2, 1, 0, 40, 0, false, 0, false },
+	{ "--panel 1000",     "avx512",   "lws",    2, 1, 0, 1000, 0, false, 0, false },
+	{ "--tile 16",        "avx512",   "lws",    2, 1, 0, 0, 16, false, 0, false },
+	{ "--tile 48",        "avx512",   "lws",    2, 1, 0, 0, 48, false, 0, false },
+	{ "--tile 512",       "avx512",   "lws",    2, 1, 0, 24, 512, false, 0, false },
+	{ "AVX2 kernel",      "avx2",     "lws",    2, 1, 0, 0, 0, true, 0, false },
+	{ "portable kernel",  "portable", "lws",    2, 1, 0, 0, 0, true, 0, false },
+	{ "twins",            "avx512",   "lws",    2, 1, 0, 0, 0, true, 0, true },
+	{ "twins, 2 shards",  "avx512",   "lws",    2, 2, 0, 0, 0, true, 0, true },
+	{ "twins, fsdp, 2 shards", "avx512", "prio", 2, 2, 0, 0, 0, true, BPG_PLACEMENT_FSDP, true },
+	{ "twins, offload, 2 shards", "avx512", "lws", 2, 2, 3, 0, 0, true, BPG_PLACEMENT_OFFLOAD, true },
 };
 
 /* ---- networks ---- */
@@ -182,6 +187,22 @@ static bool domains(struct bpg_ctx *ctx, struct bpg_rt *rt, struct bpg_model *m,
 	return domains_after(0, ctx, rt, m, hash) && domains_after(4, ctx, rt, m, hash);
 }
 
+/* Products and sparse maps are twins, all of them; of the other kinds those are that no function of a library enters. */
+static bool ran_as_twins(const struct bpg_rt *rt, const struct setting *s)
+{
+	static const enum bpg_task_kind all[] = { BPG_TASK_GEMM, BPG_TASK_MAP },
+	                                some[] = { BPG_TASK_RELAX, BPG_TASK_REDUCE, BPG_TASK_START, BPG_TASK_CONCRETIZE, BPG_TASK_STEP, BPG_TASK_ADJOINT };
+	struct bpg_rt_stats stats;
+	bool good = true;
+
+	bpg_rt_stats(rt, &stats);
+	for (size_t i = 0; i < BPG_LEN(all); i++)
+		good = good && stats.tasks[all[i]] > 0 && stats.twins[all[i]] == (s->twins ? stats.tasks[all[i]] : 0);
+	for (size_t i = 0; i < BPG_LEN(some); i++)
+		good = good && (stats.twins[some[i]] > 0) == s->twins;
+	return good;
+}
+
 /* Prints the hashes, two a line. */
 static int run(const struct setting *s)
 {
@@ -217,6 +238,10 @@ static int run(const struct setting *s)
 		region_fini(&g);
 		bpg_net_free(net);
 	}
+	if (!bad && !ran_as_twins(rt, s)) {
+		fprintf(stderr, "%s: not the tasks that should have been twins\n", s->name);
+		return 1;
+	}
 	if (bad)
 		fprintf(stderr, "%s: %s\n", s->name, bpg_ctx_message(ctx));
 	else
@@ -232,7 +257,7 @@ static void ask(int i, uint64_t hash[HASHES])
 {
 	char command[4096];
 
-	snprintf(command, sizeof command, "BPGRAPH_KERNEL=%s '%s' %d", settings[i].kernel, program, i);
+	snprintf(command, sizeof command, "BPGRAPH_TWINS=%s BPGRAPH_KERNEL=%s '%s' %d", settings[i].twins ? "host" : "", settings[i].kernel, program, i);
 	FILE *p = popen(command, "r");
 	REQUIRE(p != NULL, "%s cannot be run", command);
 	for (int h = 0; h < HASHES; h++)
