@@ -2,7 +2,7 @@
  * threads of a block.
  *
  * A body is a function of one block. What all threads know alike (which chunk comes next) is written plainly; work of
- * threads stands in EACH_THREAD, what a thread keeps from one of these to the next in an array of PRIVATE, and BARRIER
+ * threads stands in EACH_THREAD (SKIP_ON_HOST: of a thread whose work nobody reads, which costs a device nothing), what a thread keeps from one of these to the next in an array of PRIVATE, and BARRIER
  * separates those that hand data on through shared memory. On the host threads of a phase run one after the other, forwards
  * or backwards, and copies that are under way arrive as late as they may: a missing barrier or wait then shows in the bits. */
 #ifndef BPG_CUDA_BODY_H
@@ -26,6 +26,7 @@
 #define PRIVATE(type, name, threads) type name[1]
 #define OWN(name, t) ((void)(t), (name)[0])
 #define RESTRICT __restrict__
+#define SKIP_ON_HOST(idle)
 
 /* A copy of 16 bytes from global to shared memory that goes on by itself; COPY_END closes a batch, and after COPY_WAIT(n) all but
  * the last n batches of this thread have arrived. */
@@ -67,6 +68,9 @@ BODY void store4(double *to, const double *from)
 #define UNROLL
 #define RESTRICT restrict
 #define EACH_THREAD(threads, t) for (int i_ = 0, t; i_ < (threads) && (t = bpg_host_backward ? (threads) - 1 - i_ : i_, 1); i_++)
+#define SKIP_ON_HOST(idle) \
+	if (idle)          \
+		continue
 #define BARRIER() ((void)0)
 #define PRIVATE(type, name, threads) type name[threads]
 #define OWN(name, t) (name)[t]

@@ -183,20 +183,23 @@ static void make_room(struct bpg_device *d, size_t bytes)
 			}
 }
 
-/* Parts on the device for those on the host, which go. */
+/* Parts on the device for those on the host, which go: a table is seldom made, so the copies are waited for. */
 static bool upload(struct bpg_device *d, struct bpg_table *t)
 {
+	void *host[BPG_TABLE_PARTS];
 	bool ok = true;
 
+	memcpy(host, t->part, sizeof host);
 	for (int p = 0; p < BPG_TABLE_PARTS; p++) {
-		void *host = t->part[p];
-		t->part[p] = host && ok ? d->kernel->alloc(t->bytes[p]) : NULL;
-		if (host && ok && !t->part[p])
+		t->part[p] = host[p] && ok ? d->kernel->alloc(t->bytes[p]) : NULL;
+		if (host[p] && ok && !t->part[p])
 			ok = out_of_memory(d, t->bytes[p]) != NULL;
 		if (t->part[p])
-			ok = bpg_device_started(d, d->kernel->move(t->part[p], host, t->bytes[p], d->stream));
-		free(host); /* memory that is not pinned has been read when the copy is on its way */
+			ok = bpg_device_started(d, d->kernel->move(t->part[p], host[p], t->bytes[p], d->stream));
 	}
+	wait_for_stream(d);
+	for (int p = 0; p < BPG_TABLE_PARTS; p++)
+		free(host[p]);
 	return ok;
 }
 

@@ -29,6 +29,10 @@ for n in 1 2; do
 done
 [ "${domains% *}" = " ${domains##* }" ] || complain "synchronous searches differ:$domains domains"
 
+# And with tasks as devices run them.
+BPGRAPH_TWINS=host verdict 0 robust.vnnlib --branching babsr --force-synchronous
+[ "$(field "$tmp/json" domains)" = "${domains##* }" ] || complain "twins: $(field "$tmp/json" domains) domains,$domains without"
+
 # Multipliers that stay where they begin are as sound, and worth less.
 verdict 0 robust.vnnlib --branching babsr --force-synchronous --lr-beta 1
 [ "$(field "$tmp/json" domains)" = "${domains##* }" ] || complain "--lr-beta 1 is not the default: $(field "$tmp/json" domains) domains,$domains without"
