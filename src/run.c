@@ -14,6 +14,7 @@
 #include "graph/crown.h"
 #include "codelets/kernel.h"
 #include "graph/dot.h"
+#include "graph/estimate.h"
 #include "graph/fill.h"
 #include "net/plugin.h"
 #include "report/output.h"
@@ -33,6 +34,7 @@ struct run {
 	struct bpg_result *r;
 	double deadline;
 	FILE *dot;
+	struct bpg_machine machine; /* described by --machine */
 	struct bpg_progress progress;
 };
 
@@ -51,6 +53,37 @@ static int ranks(const struct bpg_options *o)
 static int owners(const struct bpg_options *o)
 {
 	return ranks(o) > 1 ? ranks(o) : (int)o->shards;
+}
+
+/* STARPU_NCPU, as the runtime reads it; 0: not set. */
+static int workers_asked(void)
+{
+	const char *value = getenv("STARPU_NCPU");
+
+	return value ? atoi(value) : 0;
+}
+
+/* The model's work goes to a simulation, too, where a machine is described. */
+static enum bpg_status begin_estimate(struct run *x, struct bpg_model *m)
+{
+	if (!x->o->machine)
+		return BPG_OK;
+	m->estimate = bpg_estimate_new(m, &x->machine, workers_asked());
+	return m->estimate ? BPG_OK : bpg_nomem(x->ctx, "an estimate");
+}
+
+static void end_estimate(struct run *x, struct bpg_model *m)
+{
+	struct bpg_result_estimate *e = m->estimate ? bpg_arena_alloc(x->r->arena, 1, sizeof *e) : NULL;
+
+	if (e) {
+		bpg_estimate_result(m->estimate, e);
+		e->machine = bpg_arena_str(x->r->arena, x->machine.name);
+		e->memory = x->machine.memory / (x->machine.gpu ? 1 : BPG_MIN(x->machine.owners, (double)owners(x->o)));
+		x->r->estimate = e;
+	}
+	bpg_estimate_free(m->estimate);
+	m->estimate = NULL;
 }
 
 /* One owner and several do not go together. */
@@ -185,8 +218,11 @@ static enum bpg_status bounds(struct run *x)
 	}
 	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, x->q->region, &x->bound, &m));
 	m->dot = x->dot;
-	st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
+	st = begin_estimate(x, m);
+	if (!st)
+		st = bpg_bounds(x->ctx, m, row, r->rows, lo, up);
 	r->seconds.bound = bpg_now() - start;
+	end_estimate(x, m);
 	r->verdict = st == BPG_ECANCELLED ? BPG_VERDICT_TIMEOUT : BPG_VERDICT_BOUNDS;
 	if (st == BPG_ECANCELLED) {
 		st = BPG_OK;
@@ -323,7 +359,10 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 	BPG_TRY(bpg_model_new(x->ctx, x->net, x->rt, d ? &of_property : x->q->region, &x->bound, &m));
 	m->dry = true;
 	m->dot = x->dot;
-	st = bpg_bounds(x->ctx, m, row, count, lo, up);
+	st = begin_estimate(x, m);
+	if (!st)
+		st = bpg_bounds(x->ctx, m, row, count, lo, up);
+	end_estimate(x, m);
 	if (!st)
 		st = bpg_result_fill(x->ctx, x->r, m, false);
 	bool dealt = m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP; /* rows are */
@@ -335,7 +374,8 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 		*to = (struct bpg_plan){ .owners = m->options.owners, .predicted_bytes = x->r->predicted_bytes, .alpha_bytes = x->r->alpha_bytes,
 			                 .shared = x->bound.sharing, .kept_stages = x->r->kept_stages, .recomputed_stages = x->r->recomputed_stages, .traffic_bytes = traffic, .tasks = m->planned,
 			                 .flops = m->flops, .plan_hash = x->r->plan_hash,
-			                 .seconds = m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt) * (dealt ? m->options.ranks : 1)) };
+			                 .estimate = x->r->estimate,
+			                 .seconds = x->r->estimate ? x->r->estimate->seconds : m->flops / (1e9 * bpg_kernel_rate() * bpg_rt_workers(x->rt) * (dealt ? m->options.ranks : 1)) };
 	}
 	bpg_model_free(m);
 	return st;
@@ -478,7 +518,13 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--%s: only a search for a verdict is saved; give a property", x.o->checkpoint ? "checkpoint" : "resume"), out);
 	if (x.o->spill && !x.o->memory && x.o->source[BPG_OPT_spill] >= BPG_FROM_LINE)
 		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--spill: nothing goes to disk without a limit; give --memory"), out);
+	if (q->spec && x.o->machine && !to)
+		BPG_TRY_TO(bpg_fail(ctx, BPG_EUSAGE, "--machine: bounds are estimated, a search for a verdict is not; leave it or the property out"), out);
+	if (x.o->machine)
+		BPG_TRY_TO(bpg_machine_read(ctx, x.o->machine, &x.machine), out);
 	set_bound_options(&x);
+	if (to && x.o->machine)
+		x.bound.workers = bpg_estimate_workers(&x.machine, x.bound.owners, x.bound.ranks > 1, workers_asked());
 	x.r->method = x.bound.method == BPG_METHOD_IBP ? "ibp" : x.bound.method == BPG_METHOD_CROWN_IBP ? "crown-ibp" : x.o->method == BPG_METHOD_ALPHA ? "alpha-crown" : x.o->method == BPG_METHOD_BETA ? "beta-crown" : "crown";
 	x.r->placement = placement_name(x.o);
 	BPG_TRY_TO(check_placement(&x), out);
@@ -517,6 +563,7 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 	}
 out:
 	bpg_options_fini(&defaults);
+	bpg_machine_fini(&x.machine);
 	if (st)
 		bpg_arena_free(arena);
 	else

@@ -7,6 +7,7 @@
 
 #include "codelets/twin.h"
 #include "graph/domains_internal.h"
+#include "graph/estimate.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
 #include "rt/comm.h"
@@ -106,6 +107,7 @@ static enum bpg_status fill(struct bpg_ctx *ctx, struct bpg_model *m, const stru
 	enum bpg_status st = mode ? BPG_OK : bpg_nomem(ctx, "a task");
 	int parts = 0;
 
+	bpg_estimate_fill(m->estimate, m, &m->node[f->node], f->kind == BPG_TASK_PLANES, n, f->fields, f->work, block < n ? (int)((n + block - 1) / block) : 1);
 	for (int k = 0; !st && k < f->reads; k++)
 		mode[k] = BPG_READ;
 	if (!st)
@@ -199,6 +201,7 @@ static enum bpg_status lower_sparse_planes(struct bpg_ctx *ctx, struct bpg_model
 	enum bpg_access *mode = bpg_calloc((size_t)v->hop.nin + 1, sizeof *mode);
 	enum bpg_status st = BPG_OK;
 
+	bpg_estimate_fill(m->estimate, m, v, true, v->columns.n, BPG_PLANE_FIELDS, (double)(planes_work * v->columns.n), 1);
 	v->planes_t = bpg_tensor_new(m->rt, 64, NULL, 0);
 	if (!t || !mode || !v->planes_t)
 		st = bpg_nomem(ctx, "the planes of a node");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codelets/family_unary.h"
+#include "graph/estimate.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
 
@@ -309,6 +310,7 @@ void bpg_model_alone(struct bpg_model *m)
 
 enum bpg_status bpg_model_wait(struct bpg_ctx *ctx, const struct bpg_model *m)
 {
+	BPG_TRY(bpg_estimate_wait(ctx, m->estimate));
 	return m->options.group ? bpg_group_wait(m->options.group, ctx) : bpg_rt_wait(m->rt, ctx);
 }
 

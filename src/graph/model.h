@@ -54,6 +54,7 @@ struct bpg_bound_options {
 	int64_t panel;            /* columns of a panel; 0: default */
 	int64_t tile;             /* rows of a tile; 0: default */
 	int64_t wave;             /* tiles in flight; 0: default */
+	int workers;              /* of a process that the plan is for; 0: those of the runtime */
 	enum bpg_placement placement; /* auto: rows where there are several owners */
 	int owners;
 	int ranks, rank;          /* more than 1: each owner is a process, this one is `rank` */
@@ -110,6 +111,7 @@ struct bpg_model {
 	double flops;             /* of the products planned */
 	int64_t *traffic;         /* [owners] bytes of panels that each gathers */
 	FILE *dot;                /* steps are drawn here when set */
+	struct bpg_estimate *estimate; /* hears of all work when set */
 };
 
 /* This process does the work of the owner. */

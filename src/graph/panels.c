@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "graph/estimate.h"
 #include "graph/lower.h"
 #include "rt/comm.h"
 
@@ -140,13 +141,17 @@ static enum bpg_status pack_to_keep(struct bpg_ctx *ctx, struct bpg_model *m, st
 
 static enum bpg_status pack_all(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
 {
+	int several = m->options.ranks > 1 ? 1 : PANELS_A_TASK;
+
+	for (int p = 0; !bpg_panels_stream(m) && p < v->panels; p += several)
+		bpg_estimate_pack(m->estimate, m, v, p, BPG_MIN(v->panels - p, several));
 	if (m->dry || bpg_panels_stream(m))
 		return BPG_OK;
 	for (int p = 0; p < v->panels; p++)
 		if (bpg_mine(m, v->panel_owner[p]) && !(v->panel[p] = bpg_tensor_new(m->rt, bpg_panel_bytes(v, p), NULL, v->panel_owner[p])))
 			return bpg_nomem(ctx, "packed weights");
 	for (int p = 0, n; p < v->panels; p += n) {
-		n = m->options.ranks > 1 ? 1 : BPG_MIN(v->panels - p, (int)PANELS_A_TASK);
+		n = BPG_MIN(v->panels - p, several);
 		if (v->panel[p])
 			BPG_TRY(pack_to_keep(ctx, m, v, p, n, v->panel + p));
 	}
@@ -207,6 +212,8 @@ enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *
 			continue;
 		v->forward = true;
 		v->forward_owner = deal(m, bpg_panel_bytes(v, BPG_PANEL_FORWARD));
+		if (!bpg_panels_stream(m))
+			bpg_estimate_pack(m->estimate, m, v, BPG_PANEL_FORWARD, 1);
 		if (m->dry || bpg_panels_stream(m) || !bpg_mine(m, v->forward_owner))
 			continue;
 		if (!(v->forward_t = bpg_tensor_new(m->rt, bpg_panel_bytes(v, BPG_PANEL_FORWARD), NULL, v->forward_owner)))

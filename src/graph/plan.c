@@ -959,7 +959,7 @@ int bpg_wave_tiles(const struct bpg_model *m)
 {
 	bool dealt = m->options.ranks > 1 && m->placement != BPG_PLACEMENT_FSDP;
 	int each = dealt && m->placement == BPG_PLACEMENT_ROWS ? 2 : 4;
-	int tiles = m->options.wave > 0 ? (int)m->options.wave : each * BPG_MAX(bpg_rt_workers(m->rt), 1);
+	int tiles = m->options.wave > 0 ? (int)m->options.wave : each * BPG_MAX(m->options.workers > 0 ? m->options.workers : bpg_rt_workers(m->rt), 1);
 
 	return dealt ? tiles * m->options.ranks : tiles;
 }

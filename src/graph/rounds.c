@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/dot.h"
+#include "graph/estimate.h"
 #include "graph/lower.h"
 #include "graph/panels.h"
 #include "rt/comm.h"
@@ -113,10 +114,13 @@ enum bpg_status bpg_round_run(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 			if (i < t || i >= end)
 				beside[s->tile[i].owner] += bpg_tile_lasting(m, &s->tile[i]) + (s->joint ? bpg_tile_stored(m, &s->tile[i]) : 0);
 		account(m, s, &wave, beside);
+		bpg_estimate_wave(m->estimate, m, s, &wave);
 		if (m->dot)
 			bpg_wave_dot(m, s, &wave, m->dot);
 		if (!m->dry)
 			st = bpg_lower_wave(ctx, m, s, &wave);
+		if (bounds)
+			bpg_estimate_results(m->estimate, m, s, t, end);
 		if (!m->dry && !st && bounds)
 			st = share_results(m, s, t, end);
 		if (!st && m->options.memory) /* tiles of the next wave would begin beside those of this one */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "report/estimate.h"
 #include "report/json.h"
 #include "report/output.h"
 
@@ -39,6 +40,8 @@ enum bpg_status bpg_plan_text(struct bpg_ctx *ctx, const struct bpg_plan *p)
 	if (p->kept_stages + p->recomputed_stages)
 		fprintf(to, "alpha      %.1f MB, slopes %s; coefficients kept in %d stages, recomputed in %d\n", 1e-6 * (double)p->alpha_bytes,
 		        p->shared ? "shared by rows" : "of each row", p->kept_stages, p->recomputed_stages);
+	if (p->estimate)
+		bpg_estimate_text(to, p->estimate, p->predicted_bytes, p->owners);
 	print_owners(to, p);
 	fprintf(to, "plan       %016" PRIx64 "\n", p->plan_hash);
 	return bpg_output_close(ctx, "-", to, true);
@@ -56,6 +59,8 @@ enum bpg_status bpg_plan_json(struct bpg_ctx *ctx, const struct bpg_plan *p, con
 	bpg_json_wholes(&j, "traffic_bytes", p->traffic_bytes, p->owners);
 	bpg_json_number(&j, "flops", p->flops);
 	bpg_json_number(&j, "seconds", p->seconds);
+	if (p->estimate)
+		bpg_estimate_json(&j, p->estimate);
 	bpg_json_hex(&j, "plan_hash", p->plan_hash);
 	return bpg_json_close(ctx, &j);
 }

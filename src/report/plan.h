@@ -13,7 +13,8 @@ struct bpg_plan {
 	int kept_stages, recomputed_stages; /* optimised, by whether coefficients are kept or recomputed */
 	const int64_t *traffic_bytes; /* [owners] weights that each gathers; lives in the result */
 	int64_t tasks;            /* steps of walks */
-	double flops, seconds;    /* of the products; seconds: an estimate from the rate of the kernel in use */
+	double flops, seconds;    /* of the products; seconds: an estimate, from the rate of the kernel in use where no machine is described */
+	const struct bpg_result_estimate *estimate; /* for a machine, null: none is described; lives in the result */
 	uint64_t plan_hash;
 };
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "net/net.h"
+#include "report/estimate.h"
 #include "report/json.h"
 #include "report/number.h"
 #include "report/output.h"
@@ -226,6 +227,8 @@ enum bpg_status bpg_result_json(struct bpg_ctx *ctx, const struct bpg_result *r,
 	write_layers(&j, r);
 	write_witness(&j, r);
 	write_figures(&j, r);
+	if (r->estimate)
+		bpg_estimate_json(&j, r->estimate);
 	write_environment(&j, r);
 	return bpg_json_close(ctx, &j);
 }

@@ -32,6 +32,27 @@ struct bpg_result_kind {
 	int64_t tasks, twins;
 };
 
+/* Kinds of work that an estimate tells apart: operations, bytes, or multiplications (machine.h). */
+enum bpg_work {
+	BPG_WORK_GEMM32, BPG_WORK_GEMM64, BPG_WORK_CONV, BPG_WORK_ADJOINT, BPG_WORK_TILES, BPG_WORK_STARTS, BPG_WORK_INTERVALS, BPG_WORK_PACKING, BPG_WORKS
+};
+
+/* What the work planned would take on some machine. */
+struct bpg_result_estimate {
+	const char *machine;
+	double seconds;
+	double work, critical;    /* neither can be beaten: all work over all workers, the longest chain */
+	double waiting, overlap;  /* shares: of the workers' time without a task; of the time of transfers with one; overlap infinite: no transfers */
+	double memory;            /* bytes that an owner has, 0: not known */
+	double fresh;             /* bytes of tiles that are written for the first time */
+	int workers;              /* of an owner */
+	int64_t tasks, transfers, waits;
+	struct bpg_work_done {
+		int64_t tasks;
+		double amount;
+	} done[BPG_WORKS];
+};
+
 /* Everything lives in the arena. */
 struct bpg_result {
 	struct bpg_arena *arena;
@@ -70,6 +91,7 @@ struct bpg_result {
 	const struct bpg_result_kind *kind;
 	const char *placement, *scheduler;
 	uint64_t plan_hash, bounds_hash;
+	const struct bpg_result_estimate *estimate; /* null: no machine was described */
 };
 
 /* The verdict and its witness, or a line for each row; path "-": standard output. */
