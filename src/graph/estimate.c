@@ -169,7 +169,7 @@ void bpg_estimate_fill(struct bpg_estimate *e, const struct bpg_model *m, const 
 	bool dense = v->hop.kind == BPG_HOP_DENSE && !planes;
 	bool dealt = e->ranks && blocks > 1 && !planes && (dense || v->hop.kind == BPG_HOP_CONV);
 	double bytes = (double)fields * (double)n * sizeof(double) / blocks;
-	double all = (double)e->machine->units * (e->machine->gpu ? e->machine->host : 1);
+	double readers = BPG_MIN((double)blocks, e->machine->units * (e->machine->gpu ? e->machine->host : 1));
 	for (int b = 0; b < blocks; b++) {
 		/* What all do is done by each copy, what is dealt by one. */
 		for (int c = 0; c < (dealt ? 1 : e->copies); c++) {
@@ -189,7 +189,7 @@ void bpg_estimate_fill(struct bpg_estimate *e, const struct bpg_model *m, const 
 				use[uses++] = (struct bpg_sim_use){ result, true };
 			double seconds = work(e, BPG_WORK_INTERVALS, amount / blocks);
 			if (dense && e->machine->file > 0)
-				seconds += 4 * amount / blocks / (e->machine->file / all);
+				seconds += 4 * amount / blocks / (e->machine->file / readers);
 			if (owner < e->simulated)
 				bpg_sim_submit(e->sim, &(struct bpg_sim_task){ .lane = BPG_SIM_HOST, .owner = owner, .seconds = seconds, .priority = m->nodes, .uses = uses, .use = use });
 			if (blocks > 1 && c == 0)
