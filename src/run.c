@@ -95,11 +95,21 @@ static enum bpg_status check_placement(const struct run *x)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
 	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search over ranks is not saved in this version; leave --checkpoint and --resume out, or start one rank");
-	if (x->o->groups && x->o->groups != bpg_comm_ranks())
-		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--groups %lld: each rank is a group in this version, here there are %d", (long long)x->o->groups, bpg_comm_ranks());
+	if (x->o->groups > 1 && x->o->groups != bpg_comm_ranks())
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--groups %lld: each rank is a group in this version, or all are one; here there are %d", (long long)x->o->groups, bpg_comm_ranks());
+	if (x->o->groups > 1 && x->o->force_synchronous)
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--force-synchronous: %lld groups have no common order; leave --groups out", (long long)x->o->groups);
 	if (bpg_comm_ranks() > 1 && x->o->alpha_sharing && optimised(x->o))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--alpha-sharing node sums over the rows of all ranks, which is not built yet; leave it out");
 	return BPG_OK;
+}
+
+/* Of ranks that search: all together where that saves memory that somebody cares for, or order matters; else each for itself. */
+static int groups(const struct bpg_options *o)
+{
+	bool one = o->force_synchronous || o->memory > 0 || o->placement == BPG_PLACEMENT_ROWS || o->placement == BPG_PLACEMENT_FSDP;
+
+	return o->groups ? (int)o->groups : one ? 1 : bpg_comm_ranks();
 }
 
 static const char *placement_name(const struct bpg_options *o)
@@ -296,7 +306,8 @@ static void finish(struct run *x)
 	struct rusage use;
 	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak), *rss = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *rss);
 	int64_t *received = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *received);
-	struct figures mine = { .tasks = r->tasks, .domains = r->domains, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes }, *all = bpg_calloc((size_t)ranks, sizeof *all);
+	bool counts = r->groups != 1 || bpg_comm_rank() == 0; /* ranks of one group have the same domains */
+	struct figures mine = { .tasks = r->tasks, .domains = counts ? r->domains : 0, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes }, *all = bpg_calloc((size_t)ranks, sizeof *all);
 
 	getrusage(RUSAGE_SELF, &use);
 	mine.rss = (int64_t)use.ru_maxrss * 1024;
@@ -407,15 +418,10 @@ static enum bpg_status decide(struct run *x)
 	if (bpg_comm_ranks() > 1) {
 		d.share = share_first;
 		d.follows = bpg_comm_rank() > 0;
-		d.group = bpg_comm_rank();
-		d.groups = bpg_comm_ranks();
-		x->r->groups = d.groups;
-		d.search = d.search && !d.synchronous;
+		x->r->groups = d.groups = groups(x->o);
+		d.group = d.groups > 1 ? bpg_comm_rank() : 0;
 	}
-	enum bpg_status st = bpg_decide(&d);
-	if (!st && d.share && d.synchronous && x->r->verdict == BPG_VERDICT_UNKNOWN && !x->r->note)
-		x->r->note = "with --force-synchronous ranks decide by bounds alone in this version, which leave the question open";
-	return st;
+	return bpg_decide(&d);
 }
 
 static const char *node_name(const void *arg, int node)

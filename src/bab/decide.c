@@ -144,7 +144,8 @@ enum { FRONTIER_SHARE = 4 };      /* of --memory: one part in so many is for dom
 /* What bounds of the whole box leave open is searched part by part. */
 static enum bpg_status search_group(struct bpg_decide *x, struct saved *saved, struct bpg_model *root, const int32_t *open, int *opens)
 {
-	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .branching = x->branching, .batch = x->batch, .synchronous = x->synchronous,
+	struct bpg_search s = { .net = x->net, .spec = x->spec, .rt = x->rt, .bound = x->bound, .branching = x->branching, .batch = x->batch,
+		                .synchronous = x->synchronous || (x->share && x->groups == 1), /* ranks in step look at no clock */
 		                .progress = x->search_progress, .progress_arg = x->search_progress_arg, .domains = x->result->domains,
 		                .saver = saved->saver, .resume = &saved->from.search, .spill = saved->spill,
 		                .group = x->group, .groups = x->groups, .number = saved->searches++ };

@@ -31,7 +31,7 @@ struct bpg_decide {
 	/* Several processes decide together, in step: the first tries points, and `share` gives all of them what it has. null: one process. */
 	void (*share)(void *data, size_t bytes);
 	bool follows;             /* this is not the first */
-	int group, groups;        /* of so many groups of ranks that search together this is one; see groups.h. 1: one process searches */
+	int group, groups;        /* of so many groups of ranks that search together this is one; see groups.h. 1: all ranks search in step */
 	FILE *dot;                /* steps are drawn here; null: not */
 	bool layer_bounds;        /* keep those of the last box */
 	struct bpg_result *result; /* verdict, rows, witness, seconds, tasks are filled */

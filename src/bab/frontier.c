@@ -9,16 +9,33 @@
 
 /* ---- domains ---- */
 
-struct bpg_params *bpg_params_new(int64_t rows, int64_t each)
+struct bpg_params *bpg_params_dealt(int64_t rows, int64_t each, const int *rank, int me)
 {
-	struct bpg_params *p = malloc(sizeof *p + (size_t)(rows * each) * sizeof *p->v);
+	bool here = !rank;
 
+	for (int64_t r = 0; rank && r < rows; r++)
+		here |= rank[r] == me;
+	size_t floats = here ? (size_t)(rows * each) : 0;
+	struct bpg_params *p = malloc(sizeof *p + floats * sizeof *p->v + (rank ? (size_t)rows * sizeof *rank : 0));
 	if (!p)
 		return NULL;
 	atomic_init(&p->holders, 1);
 	p->rows = rows;
 	p->each = each;
+	p->here = here;
+	p->rank = rank ? memcpy(p->v + floats, rank, (size_t)rows * sizeof *rank) : NULL;
 	return p;
+}
+
+struct bpg_params *bpg_params_new(int64_t rows, int64_t each)
+{
+	return bpg_params_dealt(rows, each, NULL, 0);
+}
+
+/* Floats that are here. */
+static size_t params_count(const struct bpg_params *p)
+{
+	return p->here ? (size_t)(p->rows * p->each) : 0;
 }
 
 void bpg_params_drop(struct bpg_params *p)
@@ -68,7 +85,7 @@ void bpg_domain_give(struct bpg_domain *d, struct bpg_params *params)
 	atomic_fetch_add(&params->holders, 1);
 	d->params = params;
 	/* Two children have them as a rule. */
-	d->bytes += (sizeof *params + (size_t)(params->rows * params->each) * sizeof *params->v) / 2;
+	d->bytes += (sizeof *params + params_count(params) * sizeof *params->v) / 2;
 }
 
 void bpg_domain_hold(struct bpg_domain *d)
@@ -86,7 +103,7 @@ void bpg_domain_drop(struct bpg_domain *d)
 
 /* ---- in a file ---- */
 
-enum { NO_PARAMS, OWN_PARAMS, SAME_PARAMS, DIVED = 16 };
+enum { NO_PARAMS, OWN_PARAMS, SAME_PARAMS, DIVED = 16, DEALT = 32, AWAY = 64 }; /* DEALT: ranks come first. AWAY: nothing else does */
 
 /* A domain, without what has a size of its own. */
 struct head {
@@ -108,6 +125,8 @@ void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const str
 	struct head flagged = h;
 
 	flagged.params |= d->dived ? DIVED : 0;
+	if (h.params == OWN_PARAMS)
+		flagged.params |= (d->params->rank ? DEALT : 0) | (d->params->here ? 0 : AWAY);
 	bpg_put(to, &flagged, sizeof flagged);
 	bpg_put(to, d->open, (size_t)d->opens * sizeof *d->open);
 	bpg_put(to, d->lo, (size_t)d->n * sizeof *d->lo);
@@ -117,8 +136,10 @@ void bpg_domain_write(struct bpg_sink *to, const struct bpg_domain *d, const str
 		bpg_put(to, &(struct split_record){ s->node, s->element, s->side, s->point }, sizeof(struct split_record));
 	}
 	bpg_put(to, d->known, (size_t)d->rows * sizeof *d->known);
-	if (h.params == OWN_PARAMS)
-		bpg_put(to, d->params->v, (size_t)(d->params->rows * d->params->each) * sizeof *d->params->v);
+	if (h.params == OWN_PARAMS) {
+		bpg_put(to, d->params->rank, d->params->rank ? (size_t)d->params->rows * sizeof *d->params->rank : 0);
+		bpg_put(to, d->params->v, params_count(d->params) * sizeof *d->params->v);
+	}
 }
 
 /* Sizes that the rest of the file may hold. */
@@ -132,8 +153,10 @@ static bool plausible(struct bpg_source *from, const struct head *h)
 	       && (h->params != OWN_PARAMS || (bpg_get_room(from, h->each, sizeof(float)) && bpg_get_room(from, h->rows * h->each, sizeof(float))));
 }
 
-static bool read_params(struct bpg_source *from, const struct head *h, struct bpg_domain *d, const struct bpg_domain *before)
+static bool read_params(struct bpg_source *from, const struct head *h, int flags, struct bpg_domain *d, const struct bpg_domain *before)
 {
+	int *rank = NULL, me = 0;
+
 	if (h->params == NO_PARAMS)
 		return true;
 	if (h->params == SAME_PARAMS) {
@@ -143,10 +166,18 @@ static bool read_params(struct bpg_source *from, const struct head *h, struct bp
 			bpg_domain_give(d, before->params);
 		return !from->bad;
 	}
-	struct bpg_params *p = bpg_params_new(h->rows, h->each);
+	if (flags & DEALT) {
+		rank = bpg_calloc((size_t)h->rows + 1, sizeof *rank);
+		if (!rank)
+			return false;
+		bpg_get(from, rank, (size_t)h->rows * sizeof *rank);
+		me = flags & AWAY ? -1 : rank[0];
+	}
+	struct bpg_params *p = bpg_params_dealt(h->rows, h->each, rank, me);
+	free(rank);
 	if (!p)
 		return false;
-	bpg_get(from, p->v, (size_t)(h->rows * h->each) * sizeof *p->v);
+	bpg_get(from, p->v, params_count(p) * sizeof *p->v);
 	bpg_domain_give(d, p);
 	bpg_params_drop(p);
 	return true;
@@ -159,8 +190,8 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 
 	if (!bpg_get(from, &h, sizeof h))
 		return NULL;
-	bool dived = h.params & DIVED;
-	h.params &= ~DIVED;
+	int flags = h.params;
+	h.params &= ~(DIVED | DEALT | AWAY);
 	if (!plausible(from, &h))
 		return NULL;
 	d = h.n ? bpg_domain_box(h.n, h.opens) : bpg_domain_splits(0, h.splits, h.rows);
@@ -170,7 +201,7 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 	d->share = h.share;
 	d->number = h.number;
 	d->depth = h.depth;
-	d->dived = dived;
+	d->dived = flags & DIVED;
 	d->held = h.held;
 	bpg_get(from, d->open, (size_t)d->opens * sizeof *d->open);
 	bpg_get(from, d->lo, (size_t)d->n * sizeof *d->lo);
@@ -182,7 +213,7 @@ struct bpg_domain *bpg_domain_read(struct bpg_source *from, const struct bpg_dom
 		d->split[i] = (struct bpg_split){ (int)s.node, s.element, s.point, (int)s.side };
 	}
 	bpg_get(from, d->known, (size_t)d->rows * sizeof *d->known);
-	if (!read_params(from, &h, d, before) || from->bad) {
+	if (!read_params(from, &h, flags, d, before) || from->bad) {
 		bpg_domain_drop(d);
 		return NULL;
 	}

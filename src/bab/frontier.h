@@ -12,10 +12,14 @@
 struct bpg_params {
 	atomic_int holders;
 	int64_t rows, each;
+	const int *rank;          /* [rows] which has those of a row; null: all are here */
+	bool here;                /* of some row they are; else v is not there */
 	float v[];
 };
 /* Held once. Null when memory is short. */
 struct bpg_params *bpg_params_new(int64_t rows, int64_t each);
+/* Of several ranks this is `me`. rank: [rows], copied; null: all are here. */
+struct bpg_params *bpg_params_dealt(int64_t rows, int64_t each, const int *rank, int me);
 void bpg_params_drop(struct bpg_params *p);
 
 /* A part of the input box on which some disjuncts are open: a smaller box, or the whole one less what splits of neurons cut off.

@@ -26,12 +26,13 @@ bool bpg_neurons_suit(const struct bpg_model *m)
 }
 
 /* What the children of a domain have in common: its parameters. */
-static struct bpg_params *params_of(const struct bpg_domain_out *out, int64_t rows)
+static struct bpg_params *params_of(const struct bpg_search_pool *pool, const struct bpg_domain_out *out, int64_t rows)
 {
-	struct bpg_params *p = bpg_params_new(rows, (int64_t)(out->params_bytes / sizeof *p->v));
+	struct bpg_params *p = bpg_params_dealt(rows, (int64_t)(out->params_bytes / sizeof *p->v), out->rank, pool->root->options.rank);
 
 	for (int64_t r = 0; p && r < rows; r++)
-		memcpy(p->v + r * p->each, out->params[r], out->params_bytes);
+		if (out->params[r])
+			memcpy(p->v + r * p->each, out->params[r], out->params_bytes);
 	return p;
 }
 
@@ -82,9 +83,13 @@ static bool ask(struct bpg_driver *v, const struct bpg_domain *d, struct bpg_dom
 	if (!row || !at || !params || !bpg_questions_ask(v->arena, &v->p->x->spec->disjunct[d->open[0]], row))
 		return false;
 	for (int r = 0; r < d->rows; r++)
-		at[r] = &row[r], params[r] = d->params ? d->params->v + r * d->params->each : NULL;
+		at[r] = &row[r], params[r] = d->params && d->params->here ? d->params->v + r * d->params->each : NULL;
 	*in = (struct bpg_domain_in){ .splits = d->splits, .split = d->split, .rows = d->rows, .row = at, .any = true,
 		                      .params = d->params ? params : NULL, .held = d->held, .known = d->depth ? d->known : NULL };
+	if (d->params) {
+		in->rank = d->params->rank;
+		in->params_bytes = (size_t)d->params->each * sizeof(float);
+	}
 	return true;
 }
 
@@ -103,7 +108,12 @@ static enum bpg_status bound(struct bpg_driver *v, struct bpg_domain **d, int co
 	BPG_TRY(bpg_domains_submit(v->ctx, p->root, in, count, &o, batch));
 	BPG_TRY(bpg_group_wait(v->group, v->ctx));
 	bpg_pool_count(p, bpg_batch_tasks(*batch));
-	return bpg_domains_collect(v->ctx, *batch, out);
+	BPG_TRY(bpg_domains_collect(v->ctx, *batch, out));
+	int wanted[BPG_TRIES], n = 0;
+	for (int i = 0; i < count && n < BPG_TRIES; i++)
+		if (!out[i].empty && !bpg_questions_refute(&p->x->spec->disjunct[d[i]->open[0]], out[i].lower))
+			wanted[n++] = i;
+	return bpg_domains_points(v->ctx, *batch, out, wanted, n);
 }
 
 static bool try_at(struct bpg_driver *v, const float *point)
@@ -224,6 +234,8 @@ static bool try_places(struct bpg_driver *v, const struct bpg_domain *d, const s
 	if (!ask(v, d, &whole))
 		return false;
 	whole.params = out->params;
+	whole.rank = out->rank;
+	whole.params_bytes = out->params_bytes;
 	whole.known = out->lower;
 	whole.held = d->splits;
 	whole.splits = d->splits + 1;
@@ -323,7 +335,7 @@ out:
 static enum bpg_status branch(struct bpg_driver *v, const struct bpg_domain *d, const struct bpg_domain_out *out, const struct choice *choice,
                               struct bpg_domain **child, int *children)
 {
-	struct bpg_params *params = params_of(out, d->rows);
+	struct bpg_params *params = params_of(v->p, out, d->rows);
 	enum bpg_status st = params ? BPG_OK : bpg_nomem(v->ctx, "a domain");
 
 	for (int side = 0; side < 2 && !st; side++) {
@@ -395,7 +407,7 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	enum bpg_status st = d ? BPG_OK : bpg_nomem(ctx, "the search");
 
 	p->root = root;
-	p->leaves = bpg_leaf_suits(root);
+	p->leaves = root->options.ranks <= 1 && bpg_leaf_suits(root);
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));

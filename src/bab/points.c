@@ -4,14 +4,14 @@
 #include "bab/attack.h"
 #include "bab/pool.h"
 
-enum { TASKS = 2, ALWAYS = 4 };   /* tasks of a batch; points that are tried whatever they take */
+enum { TASKS = 2 };               /* of a batch */
 
 struct trial {
 	const struct bpg_search_pool *p;
 	const float *const *point;
 	int count;
 	double seconds;           /* of each task */
-	atomic_int found;         /* number of a point that is a witness; -1 */
+	atomic_int found;         /* number of the first point that is a witness; count: none is */
 };
 
 struct arg {
@@ -35,12 +35,14 @@ static void try_some(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	double until = bpg_now() + t->seconds;
 
 	(void)buffer;
-	for (int i = a->first; ctx && x && i < t->count && atomic_load(&t->found) < 0 && !bpg_rt_stopped(rt); i += TASKS) {
-		if (i >= ALWAYS && bpg_now() >= until)
+	for (int i = a->first; ctx && x && i < atomic_load(&t->found) && !bpg_rt_stopped(rt); i += TASKS) {
+		if (i >= BPG_TRIES && bpg_now() >= until)
 			break;
 		bpg_pool_inside(t->p, t->point[i], x);
+		int first = atomic_load(&t->found);
 		if (bpg_witness_try(ctx, net, t->p->x->spec, x, x + net->in_count) > 0)
-			atomic_store(&t->found, i);
+			while (i < first && !atomic_compare_exchange_weak(&t->found, &first, i))
+				;
 	}
 	free(x);
 	bpg_ctx_free(ctx);
@@ -48,7 +50,7 @@ static void try_some(struct bpg_rt *rt, void *const *buffer, const void *arg)
 
 int bpg_pool_try_all(struct bpg_driver *v, const float *const *point, int count)
 {
-	struct trial t = { .p = v->p, .point = point, .count = count, .found = -1 };
+	struct trial t = { .p = v->p, .point = point, .count = count, .found = count };
 
 	if (!v->p->x->synchronous)
 		t.seconds = bpg_tried_share * (bpg_now() - v->began) / TASKS;
@@ -59,5 +61,6 @@ int bpg_pool_try_all(struct bpg_driver *v, const float *const *point, int count)
 			break;
 	}
 	bpg_group_wait(v->group, NULL);
-	return atomic_load(&t.found);
+	int found = atomic_load(&t.found);
+	return found < count ? found : -1;
 }

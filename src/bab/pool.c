@@ -12,7 +12,6 @@
 
 enum {
 	DRIVERS = 3,              /* batches in flight */
-	TRIES = 4,                /* points of a batch that are always tried */
 	DIVE = 16, DIVE_EVERY = 4, /* domains of a dive at most; it has one batch in so many */
 };
 
@@ -31,7 +30,7 @@ bool bpg_pool_may_try(const struct bpg_driver *v)
 {
 	double took = bpg_now() - v->began - v->tried;
 
-	return !bpg_rt_stopped(v->p->x->rt) && (v->tries < TRIES || (!v->p->x->synchronous && v->tried < bpg_tried_share * took));
+	return !bpg_rt_stopped(v->p->x->rt) && (v->tries < BPG_TRIES || (!v->p->x->synchronous && v->tried < bpg_tried_share * took));
 }
 
 bool bpg_pool_try(struct bpg_driver *v, const float *x, float *y)

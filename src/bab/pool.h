@@ -14,6 +14,7 @@
 struct bpg_search_pool;
 struct bpg_groups;
 
+enum { BPG_TRIES = 4 };           /* points of a batch that are always tried */
 /* Of the time that a batch takes, what its points may take. */
 static const double bpg_tried_share = 0.1;
 

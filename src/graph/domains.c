@@ -179,12 +179,16 @@ static bool make_homes(struct bpg_batch *b)
 
 		s->result_t = at_home(b, 2 * rows, sizeof *tile->results, &tile->results);
 		tile->place_t = at_home(b, rows * BPG_PLACES, sizeof *tile->place, &tile->place);
-		tile->points_t = at_home(b, (size_t)tile->shares * (size_t)b->m->net->in_count, sizeof *tile->points, &tile->points);
-		if (!s->result_t || !tile->place_t || !tile->points_t)
+		if (!s->result_t || !tile->place_t)
 			return false;
 		s->result = tile->results;
 		for (size_t r = 0; r < rows * BPG_PLACES; r++)
 			tile->place[r].node = -1;
+		if (!bpg_mine(b->m, s->owner))
+			continue;
+		tile->points_t = at_home(b, (size_t)tile->shares * (size_t)b->m->net->in_count, sizeof *tile->points, &tile->points);
+		if (!tile->points_t)
+			return false;
 		fill_points(b, tile);
 	}
 	return true;
@@ -278,9 +282,13 @@ enum bpg_status bpg_domains_submit(struct bpg_ctx *ctx, struct bpg_model *m, con
 	st = batch_new(ctx, m, in, count, options, out);
 	if (!st && (*out)->stage.tiles) {
 		struct bpg_batch *b = *out;
-		st = bpg_wave_plan(ctx, b->m, &b->stage, 0, b->stage.tiles, &wave);
+		st = bpg_batch_move(ctx, b);
+		if (!st)
+			st = bpg_wave_plan(ctx, b->m, &b->stage, 0, b->stage.tiles, &wave);
 		if (!st)
 			st = bpg_lower_wave(ctx, b->m, &b->stage, &wave);
+		if (!st)
+			st = bpg_batch_share(b);
 		for (int o = 0; wave.most_bytes && o < m->options.owners; o++)
 			b->bytes += wave.most_bytes[o];
 		bpg_wave_fini(&wave);
@@ -307,6 +315,7 @@ static enum bpg_status collect(struct bpg_ctx *ctx, struct bpg_batch *b, int d, 
 		return bpg_nomem(ctx, "the results of a domain");
 	*o = (struct bpg_domain_out){ .lower = lower, .empty = b->empty[d], .params = params,
 		                      .params_bytes = (size_t)(b->parameters + in->splits) * sizeof **params };
+	BPG_TRY(bpg_batch_ranks(ctx, b, d, &o->rank));
 	for (int p = in->rows ? d : -1; p >= 0; p = b->part[p].next) {
 		const struct batch_tile *tile = &b->tile[b->part[p].tile];
 		const struct bpg_share *s = &tile->share[b->part[p].share];
@@ -316,14 +325,14 @@ static enum bpg_status collect(struct bpg_ctx *ctx, struct bpg_batch *b, int d, 
 			lower[at + i] = b->empty[d] ? INFINITY : tile->results[s->first + i];
 			if (in->known && in->known[at + i] > lower[at + i])
 				lower[at + i] = in->known[at + i];
-			params[at + i] = tile->params + tile->lane[s->first + i].out;
+			params[at + i] = tile->params ? tile->params + tile->lane[s->first + i].out : NULL;
 		}
 		double own = tile->results[r];
 		if (at == 0 || (in->any ? own > best : own < best)) {
 			best = own;
 			const struct bpg_place *place = &tile->place[r * BPG_PLACES];
 			o->row = at + r - s->first;
-			o->point = tile->points + b->part[p].share * b->m->net->in_count;
+			o->point = tile->points ? tile->points + b->part[p].share * b->m->net->in_count : NULL;
 			for (o->branches = 0; o->branches < BPG_PLACES && place[o->branches].node >= 0; o->branches++) {
 				const struct bpg_place *q = &place[o->branches];
 				o->branch[o->branches] = (struct bpg_branch){ q->node, q->element, q->point, q->score };

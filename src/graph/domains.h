@@ -3,7 +3,10 @@
  * A domain differs from the root by its splits alone: intermediate bounds, planes, references and panels are the root's. A split
  * cuts the interval of its element inside the domain, which gives it better lines, and adds a multiplier to every row. Slopes and
  * multipliers are optimised row by row. All of it is one graph of tasks without a wait inside; several batches may be in
- * flight. A domain's results do not depend on the others in its batch. */
+ * flight. A domain's results do not depend on the others in its batch.
+ *
+ * Over several ranks all submit the same batches in the same order, one at a time, and have the same results; but parameters stay with the
+ * rank that had the rows, and points (bpg_domains_points). */
 #ifndef BPG_DOMAINS_H
 #define BPG_DOMAINS_H
 
@@ -27,6 +30,10 @@ struct bpg_domain_in {
 	/* [rows] parameters to begin with, as bpg_domain_out.params of a domain of the same model, which had the first `held` of these
 	 * splits. Null: as the layers start. */
 	const float *const *params;
+	/* Between ranks: [rows] who has the parameters of a row; elsewhere its place in `params` is null. With their bytes in each row. Null: all
+	 * are here. */
+	const int *rank;
+	size_t params_bytes;
 	int held;
 	const double *known;      /* [rows] bounds that are proved already, such as those of a domain that holds this one; null: none */
 };
@@ -52,6 +59,7 @@ struct bpg_domain_out {
 	struct bpg_branch branch[BPG_BRANCHES];
 	const float *point;       /* [inputs] where the last bound of that row is attained, inside the box: perhaps a counterexample */
 	const float *const *params; /* [rows] the best ones, of rows that are not proved (what proved ones have means nothing) */
+	const int *rank;          /* [rows] which has them, and the point of that row; null: all are here */
 	size_t params_bytes;      /* of each row: a float for every neuron with two lines (two where both have a parameter), for every
 	                             other plane of layers with planes where the root was optimised, and for every split */
 };
@@ -75,6 +83,8 @@ enum bpg_status bpg_domains_submit(struct bpg_ctx *ctx, struct bpg_model *model,
                                    const struct bpg_domain_options *options, struct bpg_batch **batch);
 /* out[count], when the batch's tasks have ended without a fault. */
 enum bpg_status bpg_domains_collect(struct bpg_ctx *ctx, struct bpg_batch *batch, struct bpg_domain_out *out);
+/* The points of these domains, at all ranks. */
+enum bpg_status bpg_domains_points(struct bpg_ctx *ctx, struct bpg_batch *batch, struct bpg_domain_out *out, const int *domain, int count);
 /* When the batch's tasks have ended, one way or the other. */
 void bpg_batch_free(struct bpg_batch *batch);
 /* Bytes of its tiles, lists and results at most. */

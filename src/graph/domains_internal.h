@@ -43,6 +43,10 @@ struct bpg_batch {
 	size_t bytes;
 };
 
+/* Between ranks, see batch_ranks.c: parameters to who has the rows, waited for; results to all; who has the rows of a domain (null: all are here). */
+enum bpg_status bpg_batch_move(struct bpg_ctx *ctx, struct bpg_batch *b);
+enum bpg_status bpg_batch_share(struct bpg_batch *b);
+enum bpg_status bpg_batch_ranks(struct bpg_ctx *ctx, struct bpg_batch *b, int domain, const int **rank);
 /* The steps of all tiles. */
 void bpg_batch_plan(struct writer *x, int count);
 /* Before parameters are stepped, or handed on: the best so far are kept. */

@@ -41,6 +41,8 @@ static void set_parameters(struct writer *x, struct bpg_batch *b)
 				tile->lane[r].out = n;
 				n += b->parameters + b->in[tile->domain[s]].splits;
 			}
+		if (!bpg_mine(x->m, b->stage.tile[t].owner))
+			continue;
 		tile->params = bpg_arena_alloc(b->arena, (size_t)n + 1, sizeof *tile->params);
 		tile->params_t = tile->params ? bpg_tensor_new(x->m->rt, (size_t)n * sizeof *tile->params, tile->params, 0) : NULL;
 		if (!tile->params_t) {

@@ -89,8 +89,12 @@ static enum bpg_status share_results(struct bpg_model *m, const struct bpg_stage
 		return BPG_OK;
 	for (int t = first; t < end; t++) {
 		const struct bpg_tile *tile = &s->tile[t];
-		for (int r = 0; r < m->options.ranks; r++)
-			BPG_TRY(bpg_rt_transfer(m->rt, tile->result_t, (size_t)(tile->strips * BPG_LANES) * sizeof *tile->result, tile->owner, r, s->node));
+		size_t rows = (size_t)(tile->strips * BPG_LANES);
+		for (int r = 0; r < m->options.ranks; r++) {
+			BPG_TRY(bpg_rt_transfer(m->rt, tile->result_t, rows * sizeof *tile->result, tile->owner, r, s->node));
+			if (tile->keep)
+				BPG_TRY(bpg_rt_transfer(m->rt, tile->keep_t, rows * (size_t)(m->net->in_count + 1) * sizeof *tile->keep, tile->owner, r, s->node));
+		}
 	}
 	return BPG_OK;
 }

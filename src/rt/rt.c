@@ -249,13 +249,18 @@ enum bpg_status bpg_rt_start(struct bpg_ctx *ctx, const struct bpg_rt_options *o
 	return BPG_OK;
 }
 
-static void wait_for_all(struct bpg_rt *rt)
+static void wait_for_transfers(struct bpg_rt *rt)
 {
-	starpu_task_wait_for_all();
 	pthread_mutex_lock(&rt->lock);
 	while (rt->moving > 0)
 		pthread_cond_wait(&rt->still, &rt->lock);
 	pthread_mutex_unlock(&rt->lock);
+}
+
+static void wait_for_all(struct bpg_rt *rt)
+{
+	starpu_task_wait_for_all();
+	wait_for_transfers(rt);
 }
 
 enum bpg_status bpg_rt_again(struct bpg_ctx *ctx, struct bpg_rt *rt, const struct bpg_rt_options *options)
@@ -532,6 +537,7 @@ enum bpg_status bpg_group_wait(struct bpg_group *g, struct bpg_ctx *ctx)
 	while (g->running > 0)
 		pthread_cond_wait(&g->done, &g->lock);
 	pthread_mutex_unlock(&g->lock);
+	wait_for_transfers(g->rt);
 	return outcome(g->rt, ctx);
 }
 

@@ -109,7 +109,7 @@ enum bpg_status bpg_rt_wait(struct bpg_rt *rt, struct bpg_ctx *ctx);
 struct bpg_group *bpg_group_new(struct bpg_rt *rt);
 /* Waits first. */
 void bpg_group_free(struct bpg_group *group);
-/* Waits for the tasks of the group; returns as bpg_rt_wait. */
+/* Waits for the tasks of the group, and for all transfers between ranks (one group at a time has some); returns as bpg_rt_wait. */
 enum bpg_status bpg_group_wait(struct bpg_group *group, struct bpg_ctx *ctx);
 
 /* From inside a task: the first fault is kept. */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Groups of ranks search together: the answers of an exact solver (../cli/search/README.md), domains that move, and an end for all.
+# Ranks search together: the answers of an exact solver (../cli/search/README.md), domains that move between groups, an end for all; and the
+# same domains as in one process where all ranks are one group.
 . "$(dirname "$0")/../cli/common.sh"
 . "$(dirname "$0")/launch.sh"
 
@@ -33,10 +34,29 @@ for p in 2 3; do
 	[ "$(wc -l <"$tmp/out")" -gt 10 ] || complain "no witness of $p ranks"
 done
 [ $moved -gt 0 ] || complain "no domain has moved"
-verdict 3 0 unsat "$tmp/lead_0.2.vnnlib" --branching babsr --placement fsdp
 verdict 2 0 unsat robust.vnnlib --placement offload --branching fsb
+verdict 3 0 unsat "$tmp/lead_0.2.vnnlib" --branching babsr --placement rows --groups 3
 verdict 3 1 sat attacked.vnnlib --branching input
 verdict 2 0 unsat "$tmp/lead_0.2.vnnlib"
+
+# in_step PROPERTY WORDS...: the same answer, witness and number of domains as in one process
+in_step()
+{
+	property=$1
+	shift
+	"$bpgraph" run mlp_2x24.onnx "$property" --attack off --quiet --force-synchronous --json "$tmp/one" "$@" >"$tmp/out_of_one" 2>"$tmp/err"
+	for more in 'rows 2' 'rows 3' 'fsdp 2' 'offload 2'; do
+		ranks "${more#* }" run mlp_2x24.onnx "$property" --attack off --quiet --force-synchronous --placement "${more% *}" --json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err"
+		cmp -s "$tmp/out_of_one" "$tmp/out" || complain "$property $* with $more ranks: $(head -n 1 "$tmp/out"): $(head -n 3 "$tmp/err")"
+		[ "$(field "$tmp/json" groups)" = 1 ] || complain "$more ranks in step are $(field "$tmp/json" groups) groups"
+		[ "$(field "$tmp/json" domains)" = "$(field "$tmp/one" domains)" ] || complain "$property $* with $more ranks: $(field "$tmp/json" domains) domains, $(field "$tmp/one" domains) in one process"
+	done
+}
+in_step "$tmp/lead_0.2.vnnlib" --branching babsr --tile 16 --batch 20
+in_step robust.vnnlib --branching fsb --tile 16
+in_step attacked.vnnlib --branching input --batch 3
+verdict 3 0 unsat "$tmp/lead_0.2.vnnlib" --branching babsr --groups 1
+verdict 2 2 '' robust.vnnlib --groups 2 --force-synchronous
 
 # Time is up at all; nobody waits for anybody.
 start=$(date +%s)
