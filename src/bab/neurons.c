@@ -155,13 +155,14 @@ static bool ask_again(struct bpg_driver *v, const struct leaf_task *x, struct bp
 
 	if (!row || !rows || !params || !at || !bpg_questions_sum(v->arena, x->leaf.disjunct, x->leaf.weight, row))
 		return false;
-	memcpy(params, x->out->params[x->out->row], x->out->params_bytes);
+	if (x->out->params[x->out->row])
+		memcpy(params, x->out->params[x->out->row], x->out->params_bytes);
 	for (int i = 0; i < x->leaf.splits; i++)
 		params[slopes + i] = (float)x->leaf.beta[i];
 	*rows = row;
 	*at = params;
 	*in = (struct bpg_domain_in){ .splits = x->leaf.splits, .split = x->leaf.split, .rows = 1, .row = rows, .any = true, .params = at,
-		                      .held = x->leaf.splits };
+		                      .held = x->leaf.splits, .rank = x->out->rank ? x->out->rank + x->out->row : NULL, .params_bytes = x->out->params_bytes };
 	return true;
 }
 
@@ -184,6 +185,8 @@ static enum bpg_status bound_leaves(struct bpg_driver *v, struct leaf_task **lea
 	BPG_TRY_TO(bpg_group_wait(v->group, v->ctx), out);
 	bpg_pool_count(v->p, bpg_batch_tasks(batch));
 	BPG_TRY_TO(bpg_domains_collect(v->ctx, batch, out), out);
+	for (int i = 0; i < count; i++)
+		BPG_TRY_TO(bpg_domains_points(v->ctx, batch, out, &i, 1), out);
 	for (int i = 0; i < count; i++) {
 		if (out[i].empty || out[i].lower[0] > 0)
 			bpg_pool_closed(v, leaf[i]->d);
@@ -199,7 +202,24 @@ out:
 	return st;
 }
 
-static enum bpg_status settle_leaves(struct bpg_driver *v, struct leaf_task **leaf, int count)
+/* Who has the row of a leaf solves it, and tells the others: how far a program comes in its time is no longer a matter of each. */
+static int solver_of(const struct leaf_task *x)
+{
+	return x->out->rank ? x->out->rank[x->out->row] : x->model->options.rank;
+}
+
+static enum bpg_status tell_leaf(struct bpg_driver *v, struct bpg_batch *batch, struct leaf_task *x)
+{
+	struct bpg_leaf *l = &x->leaf;
+	int from = solver_of(x);
+
+	BPG_TRY(bpg_domains_tell(v->ctx, batch, &l->solved, sizeof l->solved, from));
+	BPG_TRY(bpg_domains_tell(v->ctx, batch, l->weight, (size_t)l->disjunct->rows * sizeof *l->weight, from));
+	BPG_TRY(bpg_domains_tell(v->ctx, batch, l->beta, (size_t)l->splits * sizeof *l->beta, from));
+	return bpg_domains_tell(v->ctx, batch, l->point, (size_t)v->p->x->net->in_count * sizeof *l->point, from);
+}
+
+static enum bpg_status settle_leaves(struct bpg_driver *v, struct bpg_batch *batch, struct leaf_task **leaf, int count)
 {
 	struct bpg_search_pool *p = v->p;
 	int solved = 0;
@@ -211,11 +231,15 @@ static enum bpg_status settle_leaves(struct bpg_driver *v, struct leaf_task **le
 		x->point = bpg_arena_alloc(v->arena, (size_t)p->x->net->in_count + 1, sizeof *x->point);
 		if (!x->weight || !x->beta || !x->point)
 			return bpg_nomem(v->ctx, "linear programs");
+		if (solver_of(leaf[i]) != p->root->options.rank)
+			continue;
 		struct bpg_task t = { .kind = BPG_TASK_LP, .run = solve, .arg = &leaf[i], .arg_bytes = sizeof leaf[i], .node = -1, .tile = i, .group = v->group };
 		BPG_TRY(bpg_rt_submit(p->x->rt, &t));
 	}
 	BPG_TRY(bpg_group_wait(v->group, v->ctx));
 	bpg_pool_count(p, count);
+	for (int i = 0; i < count; i++)
+		BPG_TRY(tell_leaf(v, batch, leaf[i]));
 	for (int i = 0; i < count; i++)
 		if (leaf[i]->leaf.solved)
 			leaf[solved++] = leaf[i];
@@ -395,7 +419,7 @@ static enum bpg_status work_on(struct bpg_driver *v, struct bpg_domain **d, int 
 	for (int i = 0; i < choices && !st; i++)
 		st = branch(v, d[choice[i].at], &out[choice[i].at], &choice[i], child, children);
 	if (!st && leaves && !p->x->witness.found)
-		st = settle_leaves(v, leaf, leaves);
+		st = settle_leaves(v, batch, leaf, leaves);
 	bpg_batch_free(batch);
 	return st;
 }
@@ -407,7 +431,7 @@ enum bpg_status bpg_neurons_begin(struct bpg_ctx *ctx, struct bpg_search_pool *p
 	enum bpg_status st = d ? BPG_OK : bpg_nomem(ctx, "the search");
 
 	p->root = root;
-	p->leaves = root->options.ranks <= 1 && bpg_leaf_suits(root);
+	p->leaves = bpg_leaf_suits(root);
 	p->work = work_on;
 	for (int i = 0; i < root->nodes; i++)
 		columns = BPG_MAX(columns, bpg_columns_places(&root->node[i].columns));

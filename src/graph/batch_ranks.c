@@ -105,21 +105,25 @@ enum bpg_status bpg_batch_ranks(struct bpg_ctx *ctx, struct bpg_batch *b, int d,
 	return BPG_OK;
 }
 
+enum bpg_status bpg_domains_tell(struct bpg_ctx *ctx, struct bpg_batch *b, void *data, size_t bytes, int from)
+{
+	for (int r = 0; dealt(b->m) && bytes && r < b->m->options.ranks; r++)
+		BPG_TRY(carry(ctx, b, data, bytes, from, r));
+	return dealt(b->m) ? bpg_model_wait(ctx, b->m) : BPG_OK;
+}
+
 enum bpg_status bpg_domains_points(struct bpg_ctx *ctx, struct bpg_batch *b, struct bpg_domain_out *out, const int *domain, int count)
 {
 	size_t inputs = (size_t)b->m->net->in_count;
 
-	if (!dealt(b->m) || !count)
-		return BPG_OK;
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; dealt(b->m) && i < count; i++) {
 		struct bpg_domain_out *o = &out[domain[i]];
 		int from = o->rank[o->row];
 		float *point = bpg_mine(b->m, from) ? (float *)o->point : bpg_arena_alloc(b->arena, inputs, sizeof *point);
 		if (!point)
 			return bpg_nomem(ctx, "a point");
-		for (int r = 0; r < b->m->options.ranks; r++)
-			BPG_TRY(carry(ctx, b, point, inputs * sizeof *point, from, r));
+		BPG_TRY(bpg_domains_tell(ctx, b, point, inputs * sizeof *point, from));
 		o->point = point;
 	}
-	return bpg_model_wait(ctx, b->m);
+	return BPG_OK;
 }

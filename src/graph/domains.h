@@ -83,6 +83,8 @@ enum bpg_status bpg_domains_submit(struct bpg_ctx *ctx, struct bpg_model *model,
                                    const struct bpg_domain_options *options, struct bpg_batch **batch);
 /* out[count], when the batch's tasks have ended without a fault. */
 enum bpg_status bpg_domains_collect(struct bpg_ctx *ctx, struct bpg_batch *batch, struct bpg_domain_out *out);
+/* What rank `from` has in memory goes to all ranks of the model, which wait for it; with one nothing happens. */
+enum bpg_status bpg_domains_tell(struct bpg_ctx *ctx, struct bpg_batch *batch, void *data, size_t bytes, int from);
 /* The points of these domains, at all ranks. */
 enum bpg_status bpg_domains_points(struct bpg_ctx *ctx, struct bpg_batch *batch, struct bpg_domain_out *out, const int *domain, int count);
 /* When the batch's tasks have ended, one way or the other. */

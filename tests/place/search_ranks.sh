@@ -39,14 +39,15 @@ verdict 3 0 unsat "$tmp/lead_0.2.vnnlib" --branching babsr --placement rows --gr
 verdict 3 1 sat attacked.vnnlib --branching input
 verdict 2 0 unsat "$tmp/lead_0.2.vnnlib"
 
+net=mlp_2x24.onnx
 # in_step PROPERTY WORDS...: the same answer, witness and number of domains as in one process
 in_step()
 {
 	property=$1
 	shift
-	"$bpgraph" run mlp_2x24.onnx "$property" --attack off --quiet --force-synchronous --json "$tmp/one" "$@" >"$tmp/out_of_one" 2>"$tmp/err"
+	"$bpgraph" run $net "$property" --attack off --quiet --force-synchronous --json "$tmp/one" "$@" >"$tmp/out_of_one" 2>"$tmp/err"
 	for more in 'rows 2' 'rows 3' 'fsdp 2' 'offload 2'; do
-		ranks "${more#* }" run mlp_2x24.onnx "$property" --attack off --quiet --force-synchronous --placement "${more% *}" --json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err"
+		ranks "${more#* }" run $net "$property" --attack off --quiet --force-synchronous --placement "${more% *}" --json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err"
 		cmp -s "$tmp/out_of_one" "$tmp/out" || complain "$property $* with $more ranks: $(head -n 1 "$tmp/out"): $(head -n 3 "$tmp/err")"
 		[ "$(field "$tmp/json" groups)" = 1 ] || complain "$more ranks in step are $(field "$tmp/json" groups) groups"
 		[ "$(field "$tmp/json" domains)" = "$(field "$tmp/one" domains)" ] || complain "$property $* with $more ranks: $(field "$tmp/json" domains) domains, $(field "$tmp/one" domains) in one process"
@@ -56,6 +57,16 @@ in_step "$tmp/lead_0.2.vnnlib" --branching babsr --tile 16 --batch 20
 in_step robust.vnnlib --branching fsb --tile 16
 in_step attacked.vnnlib --branching input --batch 3
 verdict 3 0 unsat "$tmp/lead_0.2.vnnlib" --branching babsr --groups 1
+
+# With few neurons a domain is left in which all are split: its linear program is solved by one rank.
+awk 'BEGIN {
+	for (i = 0; i < 12; i++)
+		printf "(declare-const X_%d Real)\n(assert (>= X_%d -0.4))\n(assert (<= X_%d 0.4))\n", i, i, i
+	print "(declare-const Y_0 Real)\n(declare-const Y_1 Real)\n(assert (<= Y_0 -28.1))\n(assert (<= (+ Y_0 (* 0.5 Y_1)) -28.1))"
+}' >"$tmp/leaf.vnnlib"
+net=mlp_10_8.onnx
+in_step "$tmp/leaf.vnnlib" --branching babsr --iterations 0 --batch 40 --tile 16
+"$bpgraph" run $net "$tmp/leaf.vnnlib" --attack off --branching babsr --iterations 0 --batch 40 --force-synchronous --verbose 2>&1 | grep -q ': lp ' || complain "no linear program"
 verdict 2 2 '' robust.vnnlib --groups 2 --force-synchronous
 
 # Time is up at all; nobody waits for anybody.
