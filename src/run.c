@@ -296,7 +296,7 @@ static void keep_kinds(struct run *x)
 
 /* What each rank tells the others at the end. */
 struct figures {
-	int64_t peak, rss, tasks, received, sent, domains, moved, frontier, spilled;
+	int64_t peak, rss, tasks, received, sent, domains, moved, frontier, spilled, parameters;
 };
 
 static void finish(struct run *x)
@@ -305,17 +305,19 @@ static void finish(struct run *x)
 	int ranks = bpg_comm_ranks();
 	struct rusage use;
 	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak), *rss = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *rss);
+	int64_t *parameters = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *parameters);
 	int64_t *received = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *received);
 	bool counts = r->groups != 1 || bpg_comm_rank() == 0; /* ranks of one group have the same domains */
 	struct figures mine = { .tasks = r->tasks, .domains = counts ? r->domains : 0, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes }, *all = bpg_calloc((size_t)ranks, sizeof *all);
 
 	getrusage(RUSAGE_SELF, &use);
+	mine.parameters = (int64_t)bpg_rt_peak_parameters(x->rt);
 	mine.rss = (int64_t)use.ru_maxrss * 1024;
 	mine.peak = (int64_t)bpg_rt_peak_bytes(x->rt, ranks > 1 ? bpg_comm_rank() : 0);
 	bpg_rt_traffic(x->rt, &mine.received, &mine.sent);
 	if (all)
 		bpg_comm_share(&mine, all, sizeof mine);
-	if (peak && rss && received && all) {
+	if (peak && rss && parameters && received && all) {
 		for (int i = 0; ranks > 1 && i < ranks; i++)
 			peak[i] = all[i].peak, received[i] = all[i].received;
 		for (int i = 0; ranks == 1 && i < r->owners; i++)
@@ -323,6 +325,7 @@ static void finish(struct run *x)
 		r->tasks = r->domains = r->moved = r->frontier_bytes = r->spilled_bytes = 0;
 		for (int i = 0; i < ranks; i++) {
 			rss[i] = all[i].rss;
+			parameters[i] = all[i].parameters;
 			r->tasks += all[i].tasks;
 			r->domains += all[i].domains;
 			r->moved += all[i].moved;
@@ -331,6 +334,7 @@ static void finish(struct run *x)
 		}
 		r->peak_bytes = peak;
 		r->peak_rss_bytes = rss;
+		r->parameter_bytes = parameters;
 		r->ranks = ranks;
 		r->received_bytes = ranks > 1 ? received : NULL;
 	}

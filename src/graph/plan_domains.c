@@ -142,7 +142,8 @@ static void add_buffer(struct tasks *x, int b, enum bpg_access mode)
 	if (b < 0)
 		return;
 	if (!x->buffer[b])
-		x->buffer[b] = bpg_tensor_new(x->b->m->rt, x->w->buffer[b].bytes, NULL, x->b->stage.tile[x->w->buffer[b].tile].owner);
+		x->buffer[b] = (bpg_buffer_lasts(&x->w->buffer[b]) ? bpg_tensor_parameters(x->b->m->rt, x->w->buffer[b].bytes, x->b->stage.tile[x->w->buffer[b].tile].owner)
+		                                                   : bpg_tensor_new(x->b->m->rt, x->w->buffer[b].bytes, NULL, x->b->stage.tile[x->w->buffer[b].tile].owner));
 	add(x, x->buffer[b], mode);
 }
 

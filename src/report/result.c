@@ -161,6 +161,7 @@ static void write_figures(struct bpg_json *j, const struct bpg_result *r)
 	bpg_json_whole(j, "frontier_bytes", r->frontier_bytes);
 	bpg_json_whole(j, "spilled_bytes", r->spilled_bytes);
 	bpg_json_wholes(j, "peak_rss_bytes", r->peak_rss_bytes, r->ranks);
+	bpg_json_wholes(j, "parameter_bytes", r->parameter_bytes, r->ranks);
 	if (r->received_bytes)
 		bpg_json_wholes(j, "received_bytes", r->received_bytes, r->ranks);
 	bpg_json_end(j);

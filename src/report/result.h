@@ -82,6 +82,7 @@ struct bpg_result {
 	const int64_t *predicted_bytes, *peak_bytes; /* [owners] */
 	int ranks;
 	const int64_t *peak_rss_bytes; /* [ranks] */
+	const int64_t *parameter_bytes; /* [ranks] registered for slopes, multipliers and moments, at most */
 	const int64_t *gathered_bytes; /* [owners] of weights, as planned */
 	const int64_t *received_bytes; /* [ranks] from other ranks; null where there is one */
 	int stats;
