@@ -297,7 +297,20 @@ static void keep_kinds(struct run *x)
 /* What each rank tells the others at the end. */
 struct figures {
 	int64_t peak, rss, tasks, received, sent, domains, moved, frontier, spilled, parameters;
+	double waiting;
 };
+
+/* Share of the time of bounds and search in which workers ran no task. */
+static double waiting(const struct run *x)
+{
+	double all = (x->r->seconds.bound + x->r->seconds.search) * bpg_rt_workers(x->rt), busy = 0;
+	struct bpg_rt_stats s;
+
+	bpg_rt_stats(x->rt, &s);
+	for (int k = 0; k < BPG_TASK_KINDS; k++)
+		busy += s.seconds[k];
+	return all > 0 ? BPG_MAX(1 - busy / all, 0.0) : 0;
+}
 
 static void finish(struct run *x)
 {
@@ -307,8 +320,10 @@ static void finish(struct run *x)
 	int64_t *peak = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *peak), *rss = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *rss);
 	int64_t *parameters = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *parameters);
 	int64_t *received = bpg_arena_alloc(r->arena, (size_t)r->owners + 1, sizeof *received);
+	double *idle = bpg_arena_alloc(r->arena, (size_t)ranks, sizeof *idle);
 	bool counts = r->groups != 1 || bpg_comm_rank() == 0; /* ranks of one group have the same domains */
-	struct figures mine = { .tasks = r->tasks, .domains = counts ? r->domains : 0, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes }, *all = bpg_calloc((size_t)ranks, sizeof *all);
+	struct figures mine = { .tasks = r->tasks, .domains = counts ? r->domains : 0, .moved = r->moved, .frontier = r->frontier_bytes, .spilled = r->spilled_bytes,
+	                        .waiting = waiting(x) }, *all = bpg_calloc((size_t)ranks, sizeof *all);
 
 	getrusage(RUSAGE_SELF, &use);
 	mine.parameters = (int64_t)bpg_rt_peak_parameters(x->rt);
@@ -317,7 +332,7 @@ static void finish(struct run *x)
 	bpg_rt_traffic(x->rt, &mine.received, &mine.sent);
 	if (all)
 		bpg_comm_share(&mine, all, sizeof mine);
-	if (peak && rss && parameters && received && all) {
+	if (peak && rss && parameters && received && idle && all) {
 		for (int i = 0; ranks > 1 && i < ranks; i++)
 			peak[i] = all[i].peak, received[i] = all[i].received;
 		for (int i = 0; ranks == 1 && i < r->owners; i++)
@@ -326,6 +341,7 @@ static void finish(struct run *x)
 		for (int i = 0; i < ranks; i++) {
 			rss[i] = all[i].rss;
 			parameters[i] = all[i].parameters;
+			idle[i] = all[i].waiting;
 			r->tasks += all[i].tasks;
 			r->domains += all[i].domains;
 			r->moved += all[i].moved;
@@ -335,6 +351,7 @@ static void finish(struct run *x)
 		r->peak_bytes = peak;
 		r->peak_rss_bytes = rss;
 		r->parameter_bytes = parameters;
+		r->waiting = idle;
 		r->ranks = ranks;
 		r->received_bytes = ranks > 1 ? received : NULL;
 	}
@@ -435,13 +452,18 @@ static const char *node_name(const void *arg, int node)
 	return node < net->nodes ? net->node[node].tensor : "";
 }
 
+/* Of rank 0 under the name asked, of the others with their number behind it: a disk may be theirs alone. */
 static enum bpg_status write_trace(struct run *x)
 {
+	char name[4096];
 	FILE *to;
 
-	BPG_TRY(bpg_output_open(x->ctx, x->o->trace, &to));
+	if (bpg_comm_rank() > 0 && (!strcmp(x->o->trace, "-") || snprintf(name, sizeof name, "%s.%d", x->o->trace, bpg_comm_rank()) >= (int)sizeof name))
+		return BPG_OK;
+	const char *path = bpg_comm_rank() > 0 ? name : x->o->trace;
+	BPG_TRY(bpg_output_open(x->ctx, path, &to));
 	enum bpg_status st = bpg_rt_trace_write(x->rt, to, node_name, x->net);
-	return bpg_output_close(x->ctx, x->o->trace, to, !st);
+	return bpg_output_close(x->ctx, path, to, !st);
 }
 
 /* Where the time of the workers went. */
@@ -559,7 +581,7 @@ static enum bpg_status whole(struct bpg_ctx *ctx, const struct bpg_net *net, con
 			x.r->verdict = BPG_VERDICT_UNKNOWN; /* an interrupt */
 		if (!st)
 			finish(&x);
-		if (!st && x.o->trace && bpg_comm_rank() == 0)
+		if (!st && x.o->trace)
 			st = write_trace(&x);
 		if (x.o->verbose && !x.o->quiet && bpg_comm_rank() == 0)
 			print_stats(&x);

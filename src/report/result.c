@@ -153,6 +153,8 @@ static void write_figures(struct bpg_json *j, const struct bpg_result *r)
 	bpg_json_number(j, "load", r->seconds.load);
 	bpg_json_number(j, "bound", r->seconds.bound);
 	bpg_json_number(j, "search", r->seconds.search);
+	if (r->waiting)
+		bpg_json_numbers(j, "waiting", r->waiting, r->ranks);
 	bpg_json_end(j);
 	bpg_json_object(j, "memory");
 	bpg_json_wholes(j, "predicted_bytes", r->predicted_bytes, r->owners);

@@ -83,6 +83,7 @@ struct bpg_result {
 	int ranks;
 	const int64_t *peak_rss_bytes; /* [ranks] */
 	const int64_t *parameter_bytes; /* [ranks] registered for slopes, multipliers and moments, at most */
+	const double *waiting;    /* [ranks] share of the time in which workers ran no task */
 	const int64_t *gathered_bytes; /* [owners] of weights, as planned */
 	const int64_t *received_bytes; /* [ranks] from other ranks; null where there is one */
 	int stats;

@@ -609,8 +609,8 @@ enum bpg_status bpg_rt_trace_write(const struct bpg_rt *rt, FILE *to, const char
 	for (int w = 0; w < BPG_MAX_WORKERS; w++)
 		for (int64_t i = 0; i < rt->worker[w].records; i++) {
 			const struct bpg_record *r = &rt->worker[w].record[i];
-			fprintf(to, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":%d,\"tile\":%d",
-			        comma ? "," : "", kind_name[r->kind], w, 1e6 * (r->start - rt->started), 1e6 * (r->end - r->start), r->node, r->tile);
+			fprintf(to, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":%d,\"tile\":%d",
+			        comma ? "," : "", kind_name[r->kind], bpg_comm_rank(), w, 1e6 * (r->start - rt->started), 1e6 * (r->end - r->start), r->node, r->tile);
 			if (r->node >= 0 && node_name) {
 				fputs(",\"tensor\":\"", to);
 				for (const char *s = node_name(arg, r->node); *s; s++)
@@ -625,8 +625,8 @@ enum bpg_status bpg_rt_trace_write(const struct bpg_rt *rt, FILE *to, const char
 		}
 	for (int64_t i = 0; i < rt->moves; i++) {
 		const struct bpg_move *v = &rt->move[i];
-		fprintf(to, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":%d,\"rank\":%d,\"bytes\":%zu}}", comma ? "," : "",
-		        v->send ? "send" : "receive", BPG_MAX_WORKERS + v->send, 1e6 * (v->start - rt->started), 1e6 * (v->end - v->start), v->node, v->peer, v->bytes);
+		fprintf(to, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":%d,\"rank\":%d,\"bytes\":%zu}}", comma ? "," : "",
+		        v->send ? "send" : "receive", bpg_comm_rank(), BPG_MAX_WORKERS + v->send, 1e6 * (v->start - rt->started), 1e6 * (v->end - v->start), v->node, v->peer, v->bytes);
 		comma = true;
 	}
 	fputs("\n]}\n", to);

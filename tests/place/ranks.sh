@@ -53,6 +53,19 @@ rc=$?
 [ $rc = 2 ] || complain "a file that is not there: exit status $rc"
 [ "$(grep -c '^bpgraph: nowhere.onnx' "$tmp/err")" = 1 ] || complain "not said once: $(cat "$tmp/err")"
 
+# Every rank has a trace of its own with what came to it, and says how long it waited.
+ranks 2 run digits.onnx $region --method crown --placement rows --trace "$tmp/trace" --json "$tmp/json" >"$tmp/out" 2>"$tmp/err" || complain "--trace on two ranks: $(cat "$tmp/err")"
+for file in trace trace.1; do
+	valid_json "$tmp/$file" "$file"
+	grep -q '"name":"receive"' "$tmp/$file" && grep -q '"name":"gemm"' "$tmp/$file" || complain "$file: nothing received, or no products"
+done
+[ "$(sed -n 's/.*"waiting": \[\([^]]*\)\].*/\1/p' "$tmp/json" | tr ',' '\n' | wc -l)" = 2 ] || complain "no share of waiting for each rank"
+
+# More than the limit allows is refused before any work, by all alike.
+ranks 2 run digits.onnx $region --method crown --memory 10K >"$tmp/out" 2>"$tmp/err"
+rc=$?
+[ $rc = 2 ] && [ "$(grep -c '^bpgraph: .*at least' "$tmp/err")" = 1 ] && [ ! -s "$tmp/out" ] || complain "10K on two ranks: exit status $rc: $(cat "$tmp/err")"
+
 # A rank that fails alone: the others end with its message.
 cp digits.onnx "$tmp/net.onnx"
 cat >"$tmp/one.sh" <<END
