@@ -23,7 +23,7 @@ struct bpg_columns {
 	int32_t *slot;            /* LIST: [n] column of an element, -1: none */
 	uint64_t id;              /* LIST: of this list alone (bpg_unique) */
 	int32_t channels, size[2]; /* GRID */
-	int64_t stride[3];        /* GRID: element = c*stride[0] + y*stride[1] + x*stride[2] */
+	int64_t base, stride[3];  /* GRID: element = base + c*stride[0] + y*stride[1] + x*stride[2]; base: some of the channels alone */
 };
 
 struct bpg_window {               /* positions [lo, up) on both axes; ignored by LIST */
@@ -41,9 +41,10 @@ static inline int64_t bpg_columns_place(const struct bpg_columns *k, int64_t ele
 	if (!k->grid)
 		return k->slot[element];
 	int64_t c, y, x;
+	element -= k->base;
 	if (k->stride[0] == 1) {        /* channel-last already: element = (y*W + x)*C + c up to the strides */
-		c = element % k->channels;
-		element /= k->channels;
+		c = element % k->stride[2];
+		element /= k->stride[2];
 		y = element / k->size[1], x = element % k->size[1];
 	} else {
 		c = element / k->stride[0];
@@ -59,7 +60,7 @@ static inline int64_t bpg_columns_element(const struct bpg_columns *k, int64_t p
 	if (!k->grid)
 		return k->index[place];
 	int64_t c = place % k->channels, at = place / k->channels;
-	return c * k->stride[0] + at / k->size[1] * k->stride[1] + at % k->size[1] * k->stride[2];
+	return k->base + c * k->stride[0] + at / k->size[1] * k->stride[1] + at % k->size[1] * k->stride[2];
 }
 
 /* Column of a canonical position inside the window of a tile; -1: outside. */
@@ -115,6 +116,7 @@ struct bpg_hop {
 	int *operand;             /* [nin] operand number of each */
 	struct bpg_dense dense;
 	struct bpg_conv conv;
+	int64_t kernel_at;        /* CONV: where its weights begin, when it has some of the channels alone */
 	bool inexact;             /* DENSE: coefficients as held differ from the true ones by a relative u32 */
 	struct bpg_sparse *terms; /* ELEMENT, TERMS */
 	struct bpg_sparse *lower, *upper; /* PLANES, set when the bounds of the inputs are final; segments one behind the other */

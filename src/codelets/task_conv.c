@@ -21,6 +21,7 @@ void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for the kernel of a convolution");
 		return;
 	}
+	w += a->hop->kernel_at;
 	for (int64_t g = 0; g < v->groups; g++)
 		for (int64_t b = 0; b < groups8; b++)
 			for (int64_t t = 0; t < taps; t++)
@@ -33,9 +34,9 @@ void bpg_task_pack_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 	free(copy);
 }
 
-/* One input position, strips s .. s+strips-1 of the tile. A, C: these strips at column 0 / at the position. */
+/* One input position, strips s .. s+strips-1 of the tile. A, C: these strips at column 0 / at the position. add: to what is there. */
 static void position(const struct bpg_conv *v, bool wide, int strips, const char *A, int64_t from, const struct bpg_conv_sums *r, int64_t x,
-                     const char *kernel, char *C, int64_t to)
+                     const char *kernel, char *C, int64_t to, bool add)
 {
 	int64_t size = wide ? sizeof(double) : sizeof(float), lane = BPG_LANES * size;
 	int64_t icg = v->in_channels / v->groups, ocg = v->out_channels / v->groups, taps = v->kernel[0] * v->kernel[1];
@@ -49,9 +50,9 @@ static void position(const struct bpg_conv *v, bool wide, int strips, const char
 
 			for (int k = r->first[x]; k < r->first[x + 1]; k++) {
 				int begin = k ? r->end[k - 1] : 0;
-				bpg_product(wide, strips, A + g * ocg * lane, from, r->run + begin, r->end[k] - begin, W, D, to, columns, k > r->first[x], NULL);
+				bpg_product(wide, strips, A + g * ocg * lane, from, r->run + begin, r->end[k] - begin, W, D, to, columns, add || k > r->first[x], NULL);
 			}
-			if (r->first[x] == r->first[x + 1])
+			if (!add && r->first[x] == r->first[x + 1])
 				for (int s = 0; s < strips; s++)
 					memset(D + s * to * size, 0, (size_t)(columns * lane));
 		}
@@ -90,7 +91,7 @@ void bpg_task_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg)
 		}
 		for (int64_t x = 0; x < sums.positions; x++)
 			position(v, wide, strips, (const char *)buffer[1] + s * from * size, from, &sums, x, wide ? (const char *)exact : buffer[0],
-			         (char *)buffer[2] + (s * to + x * v->in_channels * BPG_LANES) * size, to);
+			         (char *)buffer[2] + (s * to + x * v->in_channels * BPG_LANES) * size, to, a->add);
 	}
 	if (a->toll) {
 		struct bpg_arg_relax toll = { a->hop, a->from, true, a->hop->under };

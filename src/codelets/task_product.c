@@ -138,32 +138,49 @@ struct weights {
 
 enum { READ_FLOATS = 1 << 20 }; /* scratch of a task that starts rows, unless a strip needs more */
 
+/* Inputs [first, end) that columns stand for. */
+struct inputs {
+	int64_t first, end;
+};
+
+static struct inputs inputs_of(const struct bpg_columns *k)
+{
+	struct inputs r = { INT64_MAX, 0 };
+
+	for (int64_t c = 0; c < bpg_columns_places(k); c++) {
+		int64_t i = bpg_columns_element(k, c);
+		r.first = BPG_MIN(r.first, i), r.end = BPG_MAX(r.end, i + 1);
+	}
+	r.first = BPG_MIN(r.first, r.end);
+	return r;
+}
+
 /* Outputs that are read together: few where an output's weights lie side by side in the file, many where an input's do,
  * as what is read at once is then a piece of a row of the file. */
-static int together(const struct bpg_dense *d)
+static int together(const struct bpg_dense *d, const struct inputs *r)
 {
-	int64_t strips = d->stride_in == 1 ? 1 : (READ_FLOATS / BPG_LANES) / BPG_MAX(d->ins, (int64_t)1);
+	int64_t strips = d->stride_in == 1 ? 1 : (READ_FLOATS / BPG_LANES) / BPG_MAX(r->end - r->first, (int64_t)1);
 	return (int)BPG_MAX(1, BPG_MIN(strips, 8)) * BPG_LANES;
 }
 
-static struct weights layout_of(const struct bpg_dense *d, float *w)
+static struct weights layout_of(const struct bpg_dense *d, const struct inputs *r, float *w)
 {
-	return d->stride_in == 1 ? (struct weights){ d->ins, 1, w } : (struct weights){ 1, together(d), w };
+	return d->stride_in == 1 ? (struct weights){ r->end - r->first, 1, w } : (struct weights){ 1, together(d, r), w };
 }
 
-static bool read_outputs(const struct bpg_dense *d, const int64_t *element, int count, const struct weights *to)
+static bool read_outputs(const struct bpg_dense *d, const struct inputs *r, const int64_t *element, int count, const struct weights *to)
 {
-	int64_t lo = element[0], hi = element[0];
+	int64_t lo = element[0], hi = element[0], ins = r->end - r->first, base = d->base + r->first * d->stride_in;
 	for (int i = 1; i < count; i++)
 		lo = BPG_MIN(lo, element[i]), hi = BPG_MAX(hi, element[i]);
 
 	if (d->stride_in == 1) {
 		for (int i = 0; i < count; i++)
-			bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out, d->ins, to->w + i * to->output);
+			bpg_const_read_f32(d->weight, base + element[i] * d->stride_out, ins, to->w + i * to->output);
 	} else if (d->stride_out == 1) {
 		float *piece = malloc((size_t)(hi - lo + 1) * sizeof *piece);
-		for (int64_t k = 0; piece && k < d->ins; k++) {
-			bpg_const_read_f32(d->weight, d->base + lo + k * d->stride_in, hi - lo + 1, piece);
+		for (int64_t k = 0; piece && k < ins; k++) {
+			bpg_const_read_f32(d->weight, base + lo + k * d->stride_in, hi - lo + 1, piece);
 			for (int i = 0; i < count; i++)
 				to->w[k * to->input + i] = piece[element[i] - lo];
 		}
@@ -171,12 +188,12 @@ static bool read_outputs(const struct bpg_dense *d, const int64_t *element, int 
 			return false;
 		free(piece);
 	} else {
-		for (int64_t k = 0; k < d->ins; k++)
+		for (int64_t k = 0; k < ins; k++)
 			for (int i = 0; i < count; i++)
-				bpg_const_read_f32(d->weight, d->base + element[i] * d->stride_out + k * d->stride_in, 1, to->w + k * to->input + i);
+				bpg_const_read_f32(d->weight, base + element[i] * d->stride_out + k * d->stride_in, 1, to->w + k * to->input + i);
 	}
 	if (d->scale != 1)
-		for (int64_t k = 0; k < d->ins; k++)
+		for (int64_t k = 0; k < ins; k++)
 			for (int i = 0; i < count; i++)
 				to->w[i * to->output + k * to->input] *= (float)d->scale;
 	return true;
@@ -189,13 +206,13 @@ static void rows_of(const struct bpg_arg_start *a, int i, int *plus, int *minus)
 	*minus = a->sides & 2 ? a->minus + i : -1;
 }
 
-/* Weights [0,n) of a strip's outputs, in the order of the columns. */
-static void fill_strip(const struct bpg_columns *in, const struct weights *w, int m, int64_t n, bool negative, bool wide, void *strip)
+/* Weights [0,n) of a strip's outputs, in the order of the columns; w begins with input `first`. */
+static void fill_strip(const struct bpg_columns *in, const struct weights *w, int64_t first, int m, int64_t n, bool negative, bool wide, void *strip)
 {
 	float sign = negative ? -1 : 1;
 
 	for (int64_t c = 0; c < n; c++) {
-		const float *from = w->w + bpg_columns_element(in, c) * w->input;
+		const float *from = w->w + (bpg_columns_element(in, c) - first) * w->input;
 		for (int e = 0; e < BPG_LANES; e++) {
 			float v = e < m ? sign * from[e * w->output] : 0;
 			if (wide)
@@ -206,6 +223,37 @@ static void fill_strip(const struct bpg_columns *in, const struct weights *w, in
 	}
 }
 
+/* p and slack of m rows from element i0 on, of both sides. */
+static void start_state(const struct bpg_arg_start *a, int i0, int m, const int row[2], const void *bounds, double *state)
+{
+	int64_t n = a->hop->out->n, rows = (int64_t)a->tile.strips * BPG_LANES;
+
+	for (int side = 0; side < 2; side++) {
+		if (row[side] < 0)
+			continue;
+		const double *own = bpg_segment_bounds(a->hop->out, bounds, bpg_segment_of(&a->tile, row[side] / BPG_LANES));
+		for (int e = 0; e < m; e++) {
+			int64_t o = a->element[i0 + e];
+			double c = own[BPG_CENTRE * n + o];
+			state[BPG_P * rows + row[side] + e] = side ? -c : c;
+			state[BPG_SLACK * rows + row[side] + e] = a->slack ? own[BPG_EXTRA * n + o] : 0;
+		}
+	}
+}
+
+void bpg_task_start_state(struct bpg_rt *rt, void *const *buffer, const void *arg)
+{
+	const struct bpg_arg_start *a = arg;
+
+	(void)rt;
+	memset(buffer[1], 0, (size_t)(BPG_STATES * a->tile.strips * BPG_LANES) * sizeof(double));
+	for (int i0 = 0; i0 < a->count; i0 += BPG_LANES) {
+		int row[2];
+		rows_of(a, i0, &row[0], &row[1]);
+		start_state(a, i0, BPG_MIN(a->count - i0, (int)BPG_LANES), row, buffer[0], buffer[1]);
+	}
+}
+
 void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *arg)
 {
 	const struct bpg_arg_start *a = arg;
@@ -213,38 +261,35 @@ void bpg_task_start_dense(struct bpg_rt *rt, void *const *buffer, const void *ar
 	const struct bpg_columns *in = h->in[0];
 	char *tile = buffer[a->relax ? 2 : 1];
 	double *state = buffer[a->relax ? 3 : 2];
-	int64_t n = h->out->n, columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
+	int64_t columns = bpg_columns_places(in), rows = (int64_t)a->tile.strips * BPG_LANES;
 	int64_t bytes = columns * BPG_LANES * (int64_t)(a->tile.wide ? sizeof(double) : sizeof(float));
 	struct bpg_arg_relax relax = { .hop = a->relax, .tile = a->tile, .slack = a->slack, .under = a->under };
-	int many = together(&h->dense);
-	float *w = malloc((size_t)many * (size_t)(h->dense.ins + 1) * sizeof *w);
-	struct weights weights = layout_of(&h->dense, w);
+	struct inputs inputs = inputs_of(in);
+	int many = together(&h->dense, &inputs);
+	float *w = malloc((size_t)many * (size_t)(inputs.end - inputs.first + 1) * sizeof *w);
+	struct weights weights = layout_of(&h->dense, &inputs, w);
 
 	if (!w) {
 		bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for %d rows of weights", many);
 		return;
 	}
-	memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
+	if (!a->begun)
+		memset(state, 0, (size_t)(BPG_STATES * rows) * sizeof *state);
 	for (int i0 = 0; i0 < a->count; i0 += BPG_LANES) {
 		int m = BPG_MIN(a->count - i0, (int)BPG_LANES), row[2];
 
-		if (i0 % many == 0 && !read_outputs(&h->dense, a->element + i0, BPG_MIN(a->count - i0, many), &weights)) {
+		if (i0 % many == 0 && !read_outputs(&h->dense, &inputs, a->element + i0, BPG_MIN(a->count - i0, many), &weights)) {
 			bpg_rt_fault(rt, BPG_ENOMEM, "memory is short for a row of weights");
 			break;
 		}
 		struct weights own_w = { weights.output, weights.input, w + i0 % many * weights.output };
 		rows_of(a, i0, &row[0], &row[1]);
+		if (!a->begun)
+			start_state(a, i0, m, row, buffer[0], state);
 		for (int side = 0; side < 2; side++) {
 			if (row[side] < 0)
 				continue;
-			const double *own = bpg_segment_bounds(h->out, buffer[0], bpg_segment_of(&a->tile, row[side] / BPG_LANES));
-			fill_strip(in, &own_w, m, side && a->pair ? in->mixed : columns, side, a->tile.wide, tile + row[side] / BPG_LANES * bytes);
-			for (int e = 0; e < m; e++) {
-				int64_t o = a->element[i0 + e];
-				double c = own[BPG_CENTRE * n + o];
-				state[BPG_P * rows + row[side] + e] = side ? -c : c;
-				state[BPG_SLACK * rows + row[side] + e] = a->slack ? own[BPG_EXTRA * n + o] : 0;
-			}
+			fill_strip(in, &own_w, inputs.first, m, side && a->pair ? in->mixed : columns, side, a->tile.wide, tile + row[side] / BPG_LANES * bytes);
 			if (a->relax && !a->pair)
 				bpg_relax_strip(&relax, buffer[1], tile, row[side] / BPG_LANES, state, rows);
 		}
@@ -385,7 +430,7 @@ void bpg_task_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	int64_t size = wide ? sizeof(double) : sizeof(float), to = N * BPG_LANES;
 	int64_t mixed = a->pair ? a->hop->out->mixed : 0;
 	char *C = (char *)buffer[2] + a->c0 * BPG_LANES * size;
-	bool begun = false;
+	bool begun = a->add;
 
 	(void)rt;
 	/* Pair: rows +e and -e of a neuron are opposite on the columns that are not mixed; one product serves both. */

@@ -68,7 +68,7 @@ static void by_column(const struct bpg_columns *k, const struct bpg_window *w, c
 	}
 	for (int64_t y = w->lo[0]; y < w->up[0]; y++)
 		for (int64_t x = w->lo[1]; x < w->up[1]; x++) {
-			const double *f = field + y * k->stride[1] + x * k->stride[2];
+			const double *f = field + k->base + y * k->stride[1] + x * k->stride[2];
 			for (int32_t c = 0; c < k->channels; c++)
 				*to++ = f[c * k->stride[0]];
 		}

@@ -93,8 +93,11 @@ struct bpg_arg_start {
 	                             the upper sides have none there (see bpg_arg_gemm) */
 	double under;             /* slack by underflow of that relaxation */
 	bool slack;
+	bool begun;               /* dense: bpg_task_start_state has been; the state is read and written */
 };
 bpg_task_fn bpg_task_start_dense;
+/* The state of dense rows alone, whose columns come part by part. buffers: bounds of the node (read), state (write). */
+bpg_task_fn bpg_task_start_state;
 bpg_task_fn bpg_task_start_unit;
 
 /* start: the rows asked, over one output node. buffers: bounds (read), tile (write), state (write or read-write). */
@@ -123,6 +126,7 @@ struct bpg_arg_gemm {
 	const struct bpg_hop *hop;
 	int64_t c0, c1;
 	struct bpg_view_tile from, to;
+	bool add;                 /* to what is there (then rw, and no pair) */
 	int pair;                 /* > 0: strips of + rows, equally many of - rows follow, opposite on columns >= mixed */
 	/* Convolutions: what is done on the way, strip by strip while it is in the cache. */
 	bool toll;                /* charge that of v */
