@@ -93,6 +93,13 @@ static enum bpg_status check_placement(const struct run *x)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--placement single has one owner, %d are asked for; choose rows or fsdp, or one rank and no --shards", owners(x->o));
 	if (ranks(x->o) > 1 && x->o->shards > 1)
 		return bpg_fail(x->ctx, BPG_EUSAGE, "--shards are owners inside one process, here each of %d ranks is one; leave --shards out", ranks(x->o));
+	bool tp = x->o->placement == BPG_PLACEMENT_TP;
+	if (tp && optimised(x->o))
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--placement tp bounds by ibp, crown-ibp and crown in this version, not by %s; choose one of these, or --placement rows", x->r->method);
+	if (!tp && x->o->tp_bounds && x->o->source[BPG_OPT_tp_bounds] >= BPG_FROM_LINE)
+		return bpg_fail(x->ctx, BPG_EUSAGE, "--tp-bounds says how --placement tp bounds; give that, or leave it out");
+	if (tp && (x->o->checkpoint || x->o->resume))
+		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "--placement tp decides by bounds, without a search, in this version; leave --checkpoint and --resume out");
 	if (bpg_comm_ranks() > 1 && (x->o->checkpoint || x->o->resume))
 		return bpg_fail(x->ctx, BPG_EUNSUPPORTED, "a search over ranks is not saved in this version; leave --checkpoint and --resume out, or start one rank");
 	if (x->o->groups > 1 && x->o->groups != bpg_comm_ranks())
@@ -115,7 +122,7 @@ static int groups(const struct bpg_options *o)
 static const char *placement_name(const struct bpg_options *o)
 {
 	static const char *const name[] = { [BPG_PLACEMENT_SINGLE] = "single", [BPG_PLACEMENT_ROWS] = "rows", [BPG_PLACEMENT_FSDP] = "fsdp",
-		                            [BPG_PLACEMENT_OFFLOAD] = "offload" };
+		                            [BPG_PLACEMENT_OFFLOAD] = "offload", [BPG_PLACEMENT_TP] = "tp" };
 
 	return name[o->placement ? o->placement : owners(o) > 1 ? BPG_PLACEMENT_ROWS : BPG_PLACEMENT_SINGLE];
 }
@@ -143,6 +150,7 @@ static void set_bound_options(struct run *x)
 		.tile = o->tile,
 		.wave = o->wave,
 		.placement = (enum bpg_placement)o->placement,
+		.zone_intervals = o->tp_bounds == BPG_TP_IBP,
 		.owners = owners(o),
 		.ranks = ranks(o),
 		.rank = bpg_comm_rank(),
@@ -442,7 +450,15 @@ static enum bpg_status decide(struct run *x)
 		x->r->groups = d.groups = groups(x->o);
 		d.group = d.groups > 1 ? bpg_comm_rank() : 0;
 	}
-	return bpg_decide(&d);
+	bool tp = x->bound.placement == BPG_PLACEMENT_TP;
+	if (tp) {
+		d.then_iterations = 0;
+		d.search = false;
+	}
+	enum bpg_status st = bpg_decide(&d);
+	if (!st && tp && x->r->verdict == BPG_VERDICT_UNKNOWN && !x->r->note)
+		x->r->note = "--placement tp decides by plain bounds alone, which leave the question open";
+	return st;
 }
 
 static const char *node_name(const void *arg, int node)

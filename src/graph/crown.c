@@ -9,6 +9,7 @@
 #include "graph/lower.h"
 #include "graph/rounds.h"
 #include "graph/tighten.h"
+#include "graph/zones.h"
 
 /* ---- which elements need rows ---- */
 
@@ -159,9 +160,11 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		return v->columns_set ? BPG_OK : bpg_model_columns(ctx, m, v, NULL);
 	}
 	BPG_TRY(bpg_lower_interval(ctx, m, v));
+	BPG_TRY(bpg_zone_cut(ctx, m, v)); /* feature maps have their columns from the start */
 	bool read = has_nonlinear_reader(m, v), unary = v->hop.kind == BPG_HOP_UNARY;
 	if (unary) { /* the bounds of its input are final: nothing to wait for */
 		BPG_TRY(bpg_model_columns(ctx, m, v, &m->node[v->src[0]]));
+		BPG_TRY(bpg_zone_cut(ctx, m, v));
 		if (m->options.iterations)
 			BPG_TRY(bpg_model_choices(ctx, m, v));
 		BPG_TRY(bpg_lower_planes(ctx, m, v));
@@ -176,8 +179,11 @@ static enum bpg_status settle(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 	bool shared = v->hop.kind == BPG_HOP_DENSE && v->consumers == 1 && m->node[v->consumer[0]].hop.kind == BPG_HOP_UNARY;
 	if (!v->columns_set && !shared)
 		BPG_TRY(bpg_model_columns(ctx, m, v, NULL));
+	BPG_TRY(bpg_zone_cut(ctx, m, v));
 	/* A ball is not a product of intervals: there rows pay even where everything before is linear. */
 	bool rows = read && !v->exact && (crown || (m->region->ball && v->straight));
+	if (m->options.zone_intervals && bpg_zone_parts(v) > 1)
+		rows = false;
 	return read ? refine(ctx, m, v, rows) : BPG_OK;
 }
 

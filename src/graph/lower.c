@@ -8,8 +8,10 @@
 #include "codelets/twin.h"
 #include "graph/domains_internal.h"
 #include "graph/estimate.h"
+#include "graph/lower_internal.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
+#include "graph/zones.h"
 #include "rt/comm.h"
 
 /* Work of a block of an interval task: multiplications. */
@@ -229,14 +231,22 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 	struct bpg_arg_planes a = { .hop = &v->hop, .n = places, .rule = m->options.slope, .wide = m->options.wide, .slack = m->options.slack,
 		                    .segments = m->segments };
 	size_t bytes = (size_t)(m->segments * BPG_PLANE_FIELDS * places) * sizeof(double);
+	int owner = v->zone ? bpg_zone_owner(m, v->zone, v->segment) : -1; /* -1: everybody's, as bounds are */
 
 	x->charged = linear && x->consumers == 1;
+	if (v->zone && v->segment < 0)
+		return bpg_lower_planes_of_parts(ctx, m, v);
 	a.producer = x->charged ? &x->hop : NULL;
 	if (!v->planes_t) {
-		v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, 0);
+		if (owner < 0)
+			bpg_model_vectors(m, bytes);
+		else
+			m->fixed_bytes[owner] += bytes;
+		if (owner >= 0 && !bpg_mine(m, owner))
+			return BPG_OK;
+		v->planes_t = bpg_tensor_new(m->rt, bytes, NULL, BPG_MAX(owner, 0));
 		if (!v->planes_t)
 			return bpg_nomem(ctx, "the planes of a node");
-		bpg_model_vectors(m, bytes);
 	}
 	struct bpg_tensor *t[3] = { x->bounds_t, v->bounds_t, v->planes_t };
 	struct filling f = { .kind = BPG_TASK_PLANES, .run = bpg_task_planes, .arg = &a, .arg_bytes = sizeof a, .first = &a.first, .n = &a.n,
@@ -249,7 +259,11 @@ enum bpg_status bpg_lower_planes(struct bpg_ctx *ctx, struct bpg_model *m, struc
 /* Whether the product right behind a relaxed start serves both sides at once (see gemm). */
 static bool pairs(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_tile *t, int node)
 {
-	return s->opposite && t->sides == 3 && m->node[node].hop.kind == BPG_HOP_DENSE && s->reads[node] == 1 && m->node[s->start[0]].src[0] == node;
+	const struct bpg_model_node *v = &m->node[node];
+
+	/* Shares of several segments are added one after the other, which are not opposite. */
+	return s->opposite && t->sides == 3 && v->hop.kind == BPG_HOP_DENSE && s->reads[v->whole] == 1 && m->node[s->start[0]].src[0] == v->whole
+	       && !(v->zone && v->zone->col == v->whole);
 }
 
 double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w, const struct bpg_step *p)
@@ -271,27 +285,13 @@ double bpg_step_flops(const struct bpg_model *m, const struct bpg_stage *s, cons
 	return 0;
 }
 
-struct lowering {
-	struct bpg_ctx *ctx;
-	struct bpg_model *m;
-	const struct bpg_stage *s;
-	const struct bpg_wave *w;
-	struct bpg_tensor **buffer, **state;
-	struct bpg_tensor **weights; /* of the rows of each tile, null: all count alike */
-	bool *written;
-	int first;
-	struct bpg_slots *slots;
-	struct bpg_tensor **berth; /* of each tile; null: it may begin at any time */
-	int last;                 /* tile */
-};
-
 /* The weights of a product, where they lie or as they were gathered. */
 static struct bpg_tensor *panel_of(const struct lowering *x, const struct bpg_step *p)
 {
 	return bpg_panel_at(&x->m->node[p->node], x->slots, p->panel, p->extra[2], x->s->tile[p->tile].owner);
 }
 
-static struct bpg_view_tile view(const struct lowering *x, int b)
+struct bpg_view_tile bpg_lower_view(const struct lowering *x, int b)
 {
 	const struct bpg_buffer *f = &x->w->buffer[b];
 	const struct bpg_tile *t = &x->s->tile[f->tile];
@@ -299,18 +299,28 @@ static struct bpg_view_tile view(const struct lowering *x, int b)
 	return (struct bpg_view_tile){ .strips = t->strips, .wide = t->wide && !f->point, .window = f->window, .segment = t->segment };
 }
 
-static enum bpg_status need(struct lowering *x, int b)
+enum bpg_status bpg_lower_need(struct lowering *x, int b)
 {
 	struct bpg_tensor **home = x->w->buffer[b].home;
 
 	if (!x->buffer[b] && home)
 		x->buffer[b] = *home;
 	if (!x->buffer[b])
-		x->buffer[b] = (bpg_buffer_lasts(&x->w->buffer[b]) ? bpg_tensor_parameters(x->m->rt, x->w->buffer[b].bytes, x->s->tile[x->w->buffer[b].tile].owner)
-		                                                   : bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->s->tile[x->w->buffer[b].tile].owner));
+		x->buffer[b] = (bpg_buffer_lasts(&x->w->buffer[b]) ? bpg_tensor_parameters(x->m->rt, x->w->buffer[b].bytes, x->w->buffer[b].owner)
+		                                                   : bpg_tensor_new(x->m->rt, x->w->buffer[b].bytes, NULL, x->w->buffer[b].owner));
 	if (home)
 		*home = x->buffer[b];
 	return x->buffer[b] ? BPG_OK : bpg_nomem(x->ctx, "a tile");
+}
+
+enum bpg_status bpg_lower_state(struct lowering *x, int tile)
+{
+	struct bpg_tensor **at = &x->state[tile - x->first];
+	const struct bpg_tile *t = &x->s->tile[tile];
+
+	if (!*at)
+		*at = bpg_tensor_new(x->m->rt, (size_t)(BPG_STATES * t->strips * BPG_LANES) * sizeof(double), NULL, t->owner);
+	return *at ? BPG_OK : bpg_nomem(x->ctx, "a tile");
 }
 
 double bpg_relax_under(const struct bpg_model *m, const struct bpg_model_node *v)
@@ -320,8 +330,7 @@ double bpg_relax_under(const struct bpg_model *m, const struct bpg_model_node *v
 	return v->hop.under + (in->charged ? in->hop.under : 0);
 }
 
-/* The tile begins, or ends: its berth as one more buffer of the task. */
-static int moor(const struct lowering *x, int tile, struct bpg_tensor **b, enum bpg_access *mode, int n)
+int bpg_lower_moor(const struct lowering *x, int tile, struct bpg_tensor **b, enum bpg_access *mode, int n)
 {
 	if (!x->berth || !x->berth[tile - x->first])
 		return n;
@@ -364,7 +373,7 @@ static enum bpg_status leave_berth(struct lowering *x, int tile)
 		if (x->w->buffer[i].home && x->w->buffer[i].tile == tile && x->buffer[i])
 			mode[n] = BPG_READ, b[n++] = x->buffer[i];
 	if (n) {
-		n = moor(x, tile, b, mode, n);
+		n = bpg_lower_moor(x, tile, b, mode, n);
 		st = bpg_model_submit(x->m, BPG_TASK_STEP, bpg_task_nothing, NULL, 0, n, b, mode, 0, -1, tile, 0);
 	}
 	free(b);
@@ -378,11 +387,9 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 	struct bpg_model_node *v = &m->node[p->node], *own = x->s->node < 0 ? v : &m->node[x->s->node];
 	bool first = x->s->node >= 0 || p->k == 0;
 
-	if (!x->state[p->tile - x->first]) {
-		x->state[p->tile - x->first] = bpg_tensor_new(m->rt, (size_t)(BPG_STATES * t->strips * BPG_LANES) * sizeof(double), NULL, t->owner);
-		if (!x->state[p->tile - x->first])
-			return bpg_nomem(x->ctx, "a tile");
-	}
+	if (v->segment >= 0)
+		own = v;
+	BPG_TRY(bpg_lower_state(x, p->tile));
 	struct bpg_tensor *state = x->state[p->tile - x->first];
 	if (x->s->node < 0) {
 		int64_t at = 0;
@@ -390,12 +397,12 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 			if (o == p->k)
 				at = m->net->out_first[o];
 		struct bpg_arg_question a = { .hop = &v->hop, .first_output = at, .row = t->row, .count = t->count, .sides = t->sides, .minus = t->minus,
-			                      .tile = view(x, p->to), .first = first, .slack = m->options.slack };
+			                      .tile = bpg_lower_view(x, p->to), .first = first, .slack = m->options.slack };
 		struct bpg_tensor *b[4] = { v->bounds_t, x->buffer[p->to], state };
 		enum bpg_access mode[4] = { BPG_READ, BPG_WRITE, first ? BPG_WRITE : BPG_READ_WRITE };
-		return bpg_model_submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, moor(x, p->tile, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
+		return bpg_model_submit(m, BPG_TASK_START, bpg_task_start_question, &a, sizeof a, bpg_lower_moor(x, p->tile, b, mode, 3), b, mode, p->priority, p->node, p->tile, 0);
 	}
-	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = view(x, p->to),
+	struct bpg_arg_start a = { .hop = &own->hop, .element = t->element, .count = t->count, .sides = t->sides, .minus = t->minus, .tile = bpg_lower_view(x, p->to),
 		                   .relax = x->s->relaxed_start ? &v->hop : NULL, .slack = m->options.slack,
 		                   .pair = x->s->relaxed_start && pairs(m, x->s, t, v->src[0]), .under = x->s->relaxed_start ? bpg_relax_under(m, v) : 0 };
 	bool dense = own->hop.kind == BPG_HOP_DENSE;
@@ -406,7 +413,7 @@ static enum bpg_status lower_start(struct lowering *x, const struct bpg_step *p,
 		mode[n] = BPG_READ, b[n++] = v->planes_t;
 	mode[n] = BPG_WRITE, b[n++] = x->buffer[p->to];
 	mode[n] = BPG_WRITE, b[n++] = state;
-	n = moor(x, p->tile, b, mode, n);
+	n = bpg_lower_moor(x, p->tile, b, mode, n);
 	return bpg_model_submit(m, BPG_TASK_START, dense ? bpg_task_start_dense : bpg_task_start_unit, &a, sizeof a, n, b, mode, p->priority, own->id, p->tile, 0);
 }
 
@@ -414,7 +421,7 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
-	struct bpg_arg_gemm a = { .hop = &v->hop, .from = view(x, p->from), .to = view(x, p->to) };
+	struct bpg_arg_gemm a = { .hop = &v->hop, .from = bpg_lower_view(x, p->from), .to = bpg_lower_view(x, p->to) };
 	bool first = !x->written[p->to];
 
 	x->written[p->to] = true;
@@ -423,6 +430,7 @@ static enum bpg_status lower_gemm(struct lowering *x, const struct bpg_step *p, 
 		a.c1 = a.c0 + bpg_panel_columns(v, p->panel);
 		a.pair = pairs(m, x->s, t, p->node) ? t->minus / BPG_LANES : 0;
 	}
+	a.add = p->extra[3] != 0;
 	struct bpg_tensor *b[8] = { panel_of(x, p), x->buffer[p->from], x->buffer[p->to], v->bounds_t, state };
 	enum bpg_access mode[8] = { BPG_READ, BPG_READ, first ? BPG_WRITE : BPG_READ_WRITE, BPG_READ, BPG_READ_WRITE, BPG_READ, BPG_READ, BPG_READ };
 	int n = 3;
@@ -451,14 +459,14 @@ static enum bpg_status lower_planes_step(struct lowering *x, const struct bpg_st
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
 	int nin = v->hop.nin;
-	struct bpg_arg_map_planes a = { { &v->hop, p->k, view(x, p->from), view(x, p->to) }, m->options.slack, p->extra[0] >= 0 };
+	struct bpg_arg_map_planes a = { { &v->hop, p->k, bpg_lower_view(x, p->from), bpg_lower_view(x, p->to) }, m->options.slack, p->extra[0] >= 0 };
 	struct bpg_tensor **b = bpg_calloc((size_t)nin + 6, sizeof *b);
 	enum bpg_access *mode = bpg_calloc((size_t)nin + 6, sizeof *mode);
 	enum bpg_status st = BPG_ENOMEM;
 	int n = 0;
 
 	if (a.chosen)
-		BPG_TRY_TO(need(x, p->extra[0]), out);
+		BPG_TRY_TO(bpg_lower_need(x, p->extra[0]), out);
 	if (b && mode) {
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
 		for (int k = 0; k < nin; k++)
@@ -478,8 +486,6 @@ out:
 }
 
 /* ---- alpha ---- */
-
-static enum bpg_status need(struct lowering *x, int b);
 
 /* What is recomputed begins when the step before has ended, as the plan counts bytes: tasks of the chain pass the state on. */
 static int in_order(const struct lowering *x, struct bpg_tensor *state, struct bpg_tensor **b, enum bpg_access *mode, int n)
@@ -520,11 +526,11 @@ static enum bpg_status lower_alpha(struct lowering *x, const struct bpg_step *p,
 	}
 	if (p->extra[0] >= 0)
 		for (int i = a.shared ? 2 : 0; i < 3 && p->extra[i] >= 0; i++) {
-			BPG_TRY(need(x, p->extra[i]));
+			BPG_TRY(bpg_lower_need(x, p->extra[i]));
 			extra[i] = x->buffer[p->extra[i]];
 			a.at = x->w->buffer[p->extra[i]].at;
 		}
-	a.tile = view(x, p->from >= 0 ? p->from : p->extra[0]);
+	a.tile = bpg_lower_view(x, p->from >= 0 ? p->from : p->extra[0]);
 	a.summed = x->s->joint;
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL;
 	if (p->kind == BPG_STEP_ALPHA_START) {
@@ -563,7 +569,7 @@ static enum bpg_status lower_forward(struct lowering *x, const struct bpg_step *
 {
 	struct bpg_model *m = x->m;
 	struct bpg_model_node *v = &m->node[p->node];
-	struct bpg_arg_forward a = { .hop = &v->hop, .k = p->k, .from = view(x, p->from), .to = view(x, p->to), .first = !x->written[p->to] };
+	struct bpg_arg_forward a = { .hop = &v->hop, .k = p->k, .from = bpg_lower_view(x, p->from), .to = bpg_lower_view(x, p->to), .first = !x->written[p->to] };
 	struct bpg_tensor *from = x->buffer[p->from], *to = x->buffer[p->to];
 	enum bpg_access out = a.first ? BPG_WRITE : BPG_READ_WRITE;
 
@@ -600,13 +606,13 @@ static enum bpg_status lower_weights(struct lowering *x, const struct bpg_step *
 	bool start = p->kind == BPG_STEP_ALPHA_START;
 
 	for (int i = 0; !st && i < 2 && p->extra[i] >= 0; i++)
-		st = need(x, p->extra[i]);
+		st = bpg_lower_need(x, p->extra[i]);
 	if (st)
 		goto out;
 	*a = (struct bpg_arg_weights){ .hop = &v->hop, .others = p->extra[0] >= 0 ? x->w->buffer[p->extra[0]].at.count : 0,
 		                       .rate = m->options.rate * pow(m->options.decay, p->k), .bias1 = 1 / (1 - pow(0.9, p->k + 1)),
 		                       .bias2 = 1 / (1 - pow(0.999, p->k + 1)) };
-	a->tile = view(x, start ? p->extra[0] : p->from);
+	a->tile = bpg_lower_view(x, start ? p->extra[0] : p->from);
 	if (!start) {
 		mode[n] = BPG_READ, b[n++] = v->bounds_t;
 		for (int k = 0; k < nin; k++)
@@ -678,10 +684,12 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	bool slack = m->options.slack;
 
 	BPG_TRY(sum_over_ranks(x, p, t->owner));
-	if (p->kind != BPG_STEP_GATHER && !bpg_mine(m, t->owner))
+	if (bpg_step_of_zone(p->kind))
+		return bpg_lower_zone_step(x, p);
+	if (p->kind != BPG_STEP_GATHER && !bpg_mine(m, bpg_step_owner(x->s, x->w, p)))
 		return BPG_OK;
 	if (p->to >= 0)
-		BPG_TRY(need(x, p->to));
+		BPG_TRY(bpg_lower_need(x, p->to));
 	struct bpg_tensor *from = p->from >= 0 ? x->buffer[p->from] : NULL, *to = p->to >= 0 ? x->buffer[p->to] : NULL;
 	static const enum bpg_access r_r_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE }, r_w[] = { BPG_READ, BPG_WRITE };
 	static const enum bpg_access r_r_rw_rw[] = { BPG_READ, BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE };
@@ -696,33 +704,33 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_PLANES:
 		return lower_planes_step(x, p, state);
 	case BPG_STEP_TOLL: {
-		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, v->hop.under };
+		struct bpg_arg_relax a = { &v->hop, bpg_lower_view(x, p->from), slack, v->hop.under };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state };
 		return slack ? bpg_model_submit(m, BPG_TASK_CONCRETIZE, bpg_task_toll, &a, sizeof a, 3, b, r_r_rw, p->priority, p->node, p->tile, 0) : BPG_OK;
 	}
 	case BPG_STEP_RELAX: {
-		struct bpg_arg_relax a = { &v->hop, view(x, p->from), slack, bpg_relax_under(m, v) };
+		struct bpg_arg_relax a = { &v->hop, bpg_lower_view(x, p->from), slack, bpg_relax_under(m, v) };
 		struct bpg_tensor *b[] = { v->planes_t, from, state, v->bounds_t, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ_WRITE, BPG_READ_WRITE, BPG_READ, BPG_READ };
 		return bpg_model_submit(m, BPG_TASK_RELAX, to ? bpg_task_add_relax : bpg_task_relax, &a, sizeof a, to ? 5 : 3, b, mode, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_MAP: {
-		struct bpg_arg_map a = { &v->hop, p->k, view(x, p->from), view(x, p->to) };
+		struct bpg_arg_map a = { &v->hop, p->k, bpg_lower_view(x, p->from), bpg_lower_view(x, p->to) };
 		struct bpg_tensor *b[] = { from, to };
 		return bpg_model_submit(m, BPG_TASK_MAP, bpg_task_map, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_ADD: {
-		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
+		struct bpg_arg_add a = { &v->hop, bpg_lower_view(x, p->from), bpg_lower_view(x, p->to), slack };
 		struct bpg_tensor *b[] = { v->bounds_t, from, to, state };
 		return bpg_model_submit(m, BPG_TASK_REDUCE, bpg_task_add, &a, sizeof a, 4, b, r_r_rw_rw, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_COPY: {
-		struct bpg_arg_add a = { &v->hop, view(x, p->from), view(x, p->to), slack };
+		struct bpg_arg_add a = { &v->hop, bpg_lower_view(x, p->from), bpg_lower_view(x, p->to), slack };
 		struct bpg_tensor *b[] = { from, to };
 		return bpg_model_submit(m, BPG_TASK_MAP, bpg_task_copy, &a, sizeof a, 2, b, r_w, p->priority, p->node, p->tile, 0);
 	}
 	case BPG_STEP_CONCRETIZE: {
-		struct bpg_arg_concretize a = { .hop = &v->hop, .tile = view(x, p->from), .norm = region_norm(m, v) };
+		struct bpg_arg_concretize a = { .hop = &v->hop, .tile = bpg_lower_view(x, p->from), .norm = region_norm(m, v) };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, t->keep_t };
 		a.inputs = t->keep && v->hop.kind == BPG_HOP_INPUT ? m->net->in_count : 0;
 		a.first = a.inputs ? m->net->in_first[v->net->input] : 0;
@@ -739,7 +747,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 		a.inputs = t->keep ? m->net->in_count : 0;
 		struct bpg_tensor *b[4] = { state, t->result_t, t->keep_t };
 		enum bpg_access mode[4] = { BPG_READ, a.best ? BPG_READ_WRITE : BPG_WRITE, BPG_READ_WRITE };
-		int n = moor(x, p->tile, b, mode, t->keep ? 3 : 2);
+		int n = bpg_lower_moor(x, p->tile, b, mode, t->keep ? 3 : 2);
 		return bpg_model_submit(m, BPG_TASK_CONCRETIZE, x->s->batch ? bpg_task_beta_finish : bpg_task_finish, &a, sizeof a, n, b, mode, p->priority, -1,
 		                        p->tile, 0);
 	}
@@ -752,7 +760,7 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 			BPG_TRY(bpg_batch_keep(x->ctx, x->s->batch, x->w, p, x->buffer));
 		return v->hop.kind == BPG_HOP_PLANES ? lower_weights(x, p, state) : lower_forward(x, p, state);
 	case BPG_STEP_CORNER: {
-		struct bpg_arg_corner a = { &v->hop, view(x, p->from), region_norm(m, v), m->region->radius };
+		struct bpg_arg_corner a = { &v->hop, bpg_lower_view(x, p->from), region_norm(m, v), m->region->radius };
 		struct bpg_tensor *b[] = { v->bounds_t, from, state, to };
 		static const enum bpg_access mode[] = { BPG_READ, BPG_READ, BPG_READ, BPG_WRITE };
 		return bpg_model_submit(m, BPG_TASK_ADJOINT, bpg_task_corner, &a, sizeof a, 4, b, mode, p->priority, p->node, p->tile, 0);
@@ -769,6 +777,13 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 	case BPG_STEP_BETA_SAVE:
 	case BPG_STEP_BETA_POINTS:
 		return bpg_batch_lower(x->ctx, x->s->batch, x->w, p, x->buffer, state);
+	case BPG_STEP_ENTER:
+	case BPG_STEP_LEAVE:
+	case BPG_STEP_MOVE:
+	case BPG_STEP_MOVE_STATE:
+	case BPG_STEP_STATE:
+	case BPG_STEP_ROWS:
+		break;
 	case BPG_STEP_GATHER:
 		return bpg_lower_gather(x->ctx, m, x->slots, p, t->owner);
 	case BPG_STEP_FREE:

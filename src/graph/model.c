@@ -9,6 +9,7 @@
 #include "graph/estimate.h"
 #include "graph/panels.h"
 #include "graph/sparse.h"
+#include "graph/zones.h"
 
 /* ---- groups of nodes that must share columns (an elementwise layer works in place) ---- */
 
@@ -86,7 +87,8 @@ static enum bpg_status node_new(struct bpg_ctx *ctx, struct bpg_model *m, int id
 	int nin = nn->v.layer ? nn->v.nin : 0;
 
 	v->net = nn;
-	v->id = id;
+	v->id = v->whole = id;
+	v->segment = -1;
 	h->v = &nn->v;
 	h->out = &v->columns;
 	v->columns.n = nn->v.out.n;
@@ -182,6 +184,7 @@ static enum bpg_status set_grids(struct bpg_ctx *ctx, struct bpg_model *m)
 static void set_gammas(struct bpg_model_node *v, int depth)
 {
 	struct bpg_hop *h = &v->hop;
+	const struct bpg_zone *z = v->zone && v->zone->col == v->id ? v->zone : NULL;
 	double length;
 
 	if (h->kind == BPG_HOP_DENSE) {
@@ -189,12 +192,16 @@ static void set_gammas(struct bpg_model_node *v, int depth)
 		h->block = depth > 3 ? BPG_BLOCK / 2 : BPG_BLOCK;
 		/* Pairs (see gemm) begin a second round of blocks. */
 		length = terms <= h->block ? terms + 1 : h->block + ceil(terms / h->block) + 2;
+		if (z) {
+			terms = h->out->grid ? (double)(h->out->n / h->out->channels * z->length) : (double)z->length;
+			length = bpg_zone_roundings(z, h->block, terms, ceil(terms / h->block));
+		}
 	} else if (h->kind == BPG_HOP_CONV) {
-		double run = (double)(h->conv.out_channels / h->conv.groups), taps = (double)(h->conv.kernel[0] * h->conv.kernel[1]);
+		double run = (double)(z ? z->length : h->conv.out_channels / h->conv.groups), taps = (double)(h->conv.kernel[0] * h->conv.kernel[1]);
 		h->block = BPG_BLOCK / 2;
 		double whole = run <= h->block ? floor(h->block / run) * run : h->block;   /* products of a block */
 		double blocks = run <= h->block ? ceil(taps / floor(h->block / run)) : taps * ceil(run / h->block);
-		length = blocks <= 1 ? run * taps : whole + blocks;
+		length = z ? bpg_zone_roundings(z, whole, run * taps, blocks) : blocks <= 1 ? run * taps : whole + blocks;
 	} else if (h->kind == BPG_HOP_TERMS || h->kind == BPG_HOP_ELEMENT) {
 		length = h->terms->unit ? h->terms->most_fan - 1 : h->terms->most_fan + 1;
 	} else {
@@ -228,12 +235,13 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 	m->segments = BPG_MAX(options->segments, 1);
 	m->nodes = net->nodes;
 	m->plan_hash = BPG_HASH_START;
-	m->node = bpg_arena_alloc(m->arena, (size_t)m->nodes + 1, sizeof *m->node);
+	m->placement = options->placement ? options->placement : options->owners > 1 ? BPG_PLACEMENT_ROWS : BPG_PLACEMENT_SINGLE;
+	bool tp = m->placement == BPG_PLACEMENT_TP;
+	m->node = bpg_arena_alloc(m->arena, (size_t)(m->nodes + (tp ? bpg_zones_room(m->nodes) : 0)) + 1, sizeof *m->node);
 	m->fixed_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->fixed_bytes);
 	m->most_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->most_bytes);
 	m->panel_bytes = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->panel_bytes);
 	m->traffic = bpg_arena_alloc(m->arena, (size_t)options->owners, sizeof *m->traffic);
-	m->placement = options->placement ? options->placement : options->owners > 1 ? BPG_PLACEMENT_ROWS : BPG_PLACEMENT_SINGLE;
 	if (!m->node || !m->fixed_bytes || !m->most_bytes || !m->panel_bytes || !m->traffic)
 		BPG_TRY_TO(bpg_nomem(ctx, "the bound graph"), fail);
 	for (int i = 0; i < m->nodes; i++) {
@@ -250,6 +258,8 @@ enum bpg_status bpg_model_new(struct bpg_ctx *ctx, const struct bpg_net *net, st
 		for (int k = 0; k < m->node[i].hop.nin; k++)
 			m->node[m->node[i].src[k]].consumers++;
 	}
+	if (tp)
+		BPG_TRY_TO(bpg_zones_find(ctx, m), fail);
 	for (int i = 0; i < m->nodes; i++) {
 		struct bpg_model_node *v = &m->node[i];
 		v->consumer = bpg_arena_alloc(m->arena, (size_t)v->consumers + 1, sizeof *v->consumer);
@@ -330,6 +340,10 @@ void bpg_model_free(struct bpg_model *m)
 		bpg_sparse_free(v->hop.other[0]);
 		bpg_sparse_free(v->hop.other[1]);
 		free(v->bounds);
+	}
+	for (int i = m->nodes; m->node && i < m->nodes + m->zones * BPG_ZONE_NODES * BPG_ZONE_SEGMENTS; i++) {
+		bpg_tensor_release(m->node[i].planes_t);
+		bpg_panels_free(&m->node[i]);
 	}
 	bpg_slots_fini(&m->slots);
 	bpg_arena_free(m->arena);

@@ -8,9 +8,13 @@
 #include "net/net.h"
 #include "spec/region.h"
 
+struct bpg_zone;
+
 struct bpg_model_node {
 	const struct bpg_net_node *net;
 	int id;
+	struct bpg_zone *zone;    /* tensor parallelism (zones.h): null: in none */
+	int whole, segment;       /* a part of node `whole`; of itself: segment -1 */
 	struct bpg_hop hop;
 	struct bpg_columns columns;
 	int *src;                 /* [hop.nin] nodes of the variable operands */
@@ -56,6 +60,7 @@ struct bpg_bound_options {
 	int64_t wave;             /* tiles in flight; 0: default */
 	int workers;              /* of a process that the plan is for; 0: those of the runtime */
 	enum bpg_placement placement; /* auto: rows where there are several owners */
+	bool zone_intervals;      /* tp: neurons inside a zone have intervals alone */
 	int owners;
 	int ranks, rank;          /* more than 1: each owner is a process, this one is `rank` */
 	size_t memory;            /* limit in bytes, 0: none */
@@ -81,6 +86,7 @@ struct bpg_berths {
 /* Copies of panels, see panels.h; and berths. */
 struct bpg_slots {
 	struct bpg_berths *berths; /* [owners] */
+	struct bpg_berths *guests; /* [owners] of tiles of others, on their way through a zone */
 	struct bpg_tensor **tensor; /* [owners][2] */
 	size_t *bytes;            /* [owners] of a slot */
 	int owners;
@@ -93,8 +99,8 @@ struct bpg_model {
 	const struct bpg_region *region; /* [segments], all boxes where there are several */
 	int segments;
 	struct bpg_bound_options options;
-	int nodes;
-	struct bpg_model_node *node;
+	int nodes, zones;
+	struct bpg_model_node *node; /* [nodes], then the parts of zones */
 	bool dry;                 /* plan only: intervals are computed, no walk is run */
 	uint64_t plan_hash;
 	int64_t steps, planned;   /* tasks submitted; steps of walks planned */

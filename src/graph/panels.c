@@ -5,6 +5,7 @@
 
 #include "graph/estimate.h"
 #include "graph/lower.h"
+#include "graph/zones.h"
 #include "rt/comm.h"
 
 enum { PANEL_COLUMNS = 128, PANELS_A_TASK = 8 };
@@ -52,17 +53,18 @@ bool bpg_panel_foreign(const struct bpg_model *m, const struct bpg_model_node *v
 
 /* ---- the cut ---- */
 
-/* To whom has least of them, from the one behind whom had the last: equal panels go round. */
-static int deal(struct bpg_model *m, size_t bytes)
+/* To whom has least of them, from the one behind whom had the last: equal panels go round. Those of a zone have their owner. */
+static int deal(struct bpg_model *m, const struct bpg_model_node *v, size_t bytes)
 {
-	int owners = m->options.owners, best = m->next_owner;
+	int owners = m->options.owners, best = v->zone ? bpg_zone_owner(m, v->zone, v->segment) : m->next_owner;
 
-	for (int i = 0; i < owners; i++) {
+	for (int i = 0; !v->zone && i < owners; i++) {
 		int o = (m->next_owner + i) % owners;
 		if (m->panel_bytes[o] < m->panel_bytes[best])
 			best = o;
 	}
-	m->next_owner = (best + 1) % owners;
+	if (!v->zone)
+		m->next_owner = (best + 1) % owners;
 	m->panel_bytes[best] += bytes;
 	if (!bpg_panels_stream(m))
 		m->fixed_bytes[best] += bytes;
@@ -89,7 +91,7 @@ static enum bpg_status cut_panels(struct bpg_ctx *ctx, struct bpg_model *m, stru
 		return bpg_nomem(ctx, "packed weights");
 	m->plan_hash = bpg_hash(m->plan_hash, (int64_t[]){ v->id, width, N, K }, 4 * sizeof(int64_t));
 	for (int p = 0; p < v->panels; p++)
-		v->panel_owner[p] = deal(m, bpg_panel_bytes(v, p));
+		v->panel_owner[p] = deal(m, v, bpg_panel_bytes(v, p));
 	return BPG_OK;
 }
 
@@ -186,6 +188,14 @@ static void set_under(struct bpg_model *m, struct bpg_model_node *v)
 	v->hop.under = m->options.slack ? terms * 0x1p-149 * sum * (1 + 0x1p-20) : 0;
 }
 
+static enum bpg_status panels_of(struct bpg_ctx *ctx, struct bpg_model *m, struct bpg_model_node *v)
+{
+	if (v->panel || (v->hop.kind != BPG_HOP_DENSE && v->hop.kind != BPG_HOP_CONV))
+		return BPG_OK;
+	BPG_TRY(cut_panels(ctx, m, v));
+	return pack_all(ctx, m, v);
+}
+
 enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s)
 {
 	for (int i = 0; i < s->cone; i++) {
@@ -195,10 +205,10 @@ enum bpg_status bpg_lower_panels(struct bpg_ctx *ctx, struct bpg_model *m, const
 			continue;
 		if (v->hop.under == 0)
 			set_under(m, v);
-		if (v->panel || (v->hop.kind != BPG_HOP_DENSE && v->hop.kind != BPG_HOP_CONV))
-			continue;
-		BPG_TRY(cut_panels(ctx, m, v));
-		BPG_TRY(pack_all(ctx, m, v));
+		if (v->zone)
+			bpg_zone_refresh(m, v);
+		for (int part = 0; part < (v->zone ? v->zone->segments : 1); part++)
+			BPG_TRY(panels_of(ctx, m, v->zone ? bpg_zone_part(m, v, part) : v));
 	}
 	return s->iterations ? bpg_lower_forward_panels(ctx, m, s) : BPG_OK;
 }
@@ -211,7 +221,7 @@ enum bpg_status bpg_lower_forward_panels(struct bpg_ctx *ctx, struct bpg_model *
 		if (v->hop.kind != BPG_HOP_CONV || bpg_stage_ends(m, s, v->id) || v->forward)
 			continue;
 		v->forward = true;
-		v->forward_owner = deal(m, bpg_panel_bytes(v, BPG_PANEL_FORWARD));
+		v->forward_owner = deal(m, v, bpg_panel_bytes(v, BPG_PANEL_FORWARD));
 		if (!bpg_panels_stream(m))
 			bpg_estimate_pack(m->estimate, m, v, BPG_PANEL_FORWARD, 1);
 		if (m->dry || bpg_panels_stream(m) || !bpg_mine(m, v->forward_owner))
@@ -291,13 +301,12 @@ enum bpg_status bpg_slots_init(struct bpg_ctx *ctx, const struct bpg_model *m, c
 	slots->bytes = bytes;
 	slots->tensor = bpg_calloc(2 * (size_t)slots->owners, sizeof *slots->tensor);
 	slots->berths = bpg_calloc((size_t)slots->owners, sizeof *slots->berths);
-	return slots->tensor && slots->berths ? BPG_OK : bpg_nomem(ctx, "copies of panels");
+	slots->guests = bpg_calloc((size_t)slots->owners, sizeof *slots->guests);
+	return slots->tensor && slots->berths && slots->guests ? BPG_OK : bpg_nomem(ctx, "copies of panels");
 }
 
-struct bpg_tensor *bpg_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i)
+static struct bpg_tensor *berth(const struct bpg_model *m, struct bpg_berths *b, int owner, int i)
 {
-	struct bpg_berths *b = &slots->berths[owner];
-
 	if (!bpg_grow(&b->tensor, &b->room, i + 1, sizeof *b->tensor))
 		return NULL;
 	for (; b->count <= i; b->count++)
@@ -306,16 +315,32 @@ struct bpg_tensor *bpg_berth(const struct bpg_model *m, struct bpg_slots *slots,
 	return b->tensor[i];
 }
 
+struct bpg_tensor *bpg_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i)
+{
+	return berth(m, &slots->berths[owner], owner, i);
+}
+
+struct bpg_tensor *bpg_guest_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i)
+{
+	return berth(m, &slots->guests[owner], owner, i);
+}
+
+static void berths_fini(struct bpg_berths *b, int owners)
+{
+	for (int o = 0; b && o < owners; o++) {
+		for (int64_t i = 0; i < b[o].count; i++)
+			bpg_tensor_release(b[o].tensor[i]);
+		free(b[o].tensor);
+	}
+	free(b);
+}
+
 void bpg_slots_fini(struct bpg_slots *slots)
 {
 	for (int i = 0; slots->tensor && i < 2 * slots->owners; i++)
 		bpg_tensor_release(slots->tensor[i]);
-	for (int o = 0; slots->berths && o < slots->owners; o++) {
-		for (int64_t i = 0; i < slots->berths[o].count; i++)
-			bpg_tensor_release(slots->berths[o].tensor[i]);
-		free(slots->berths[o].tensor);
-	}
-	free(slots->berths);
+	berths_fini(slots->berths, slots->owners);
+	berths_fini(slots->guests, slots->owners);
 	free(slots->tensor);
 	free(slots->bytes);
 	*slots = (struct bpg_slots){ 0 };

@@ -33,6 +33,8 @@ void bpg_slot_bytes(const struct bpg_model *m, const struct bpg_stage *s, size_t
 enum bpg_status bpg_slots_init(struct bpg_ctx *ctx, const struct bpg_model *m, const struct bpg_stage *s, struct bpg_slots *slots);
 /* Berth number `i` of an owner; null when memory is short. */
 struct bpg_tensor *bpg_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i);
+/* The same for a tile that is on its way through a zone. */
+struct bpg_tensor *bpg_guest_berth(const struct bpg_model *m, struct bpg_slots *slots, int owner, int i);
 /* What has been submitted may still read them. */
 void bpg_slots_fini(struct bpg_slots *slots);
 

@@ -1,6 +1,7 @@
 /* plan.c - the cut into tiles, and the steps of a wave. */
 #include "graph/domains_internal.h"
 #include "graph/panels.h"
+#include "graph/zones.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 		s->visit[s->cone++] = v;
 		m->plan_hash = bpg_hash(m->plan_hash, &v, sizeof v);
 		if (bpg_stage_ends(m, s, v)) {
-			s->concretized += bpg_columns_places(&m->node[v].columns);
+			s->concretized += bpg_columns_places(&m->node[v].columns) + (m->node[v].zone ? m->node[v].zone->segments : 0);
 			continue;
 		}
 		for (int k = 0; k < m->node[v].hop.nin; k++) {
@@ -240,7 +241,7 @@ static void finish_tiles(struct bpg_model *m, struct bpg_stage *s)
 	for (int i = 0; i < s->tiles; i++) {
 		struct bpg_tile *t = &s->tile[i];
 		int64_t cut[3] = { s->node, t->count, t->sides };
-		t->owner = bpg_tile_owner(m, i);
+		t->owner = s->node >= 0 && bpg_zone_parts(&m->node[s->node]) > 1 ? bpg_zone_owner(m, m->node[s->node].zone, t->part) : bpg_tile_owner(m, i);
 		m->plan_hash = bpg_hash(m->plan_hash, cut, sizeof cut);
 		if (t->element)
 			m->plan_hash = bpg_hash(m->plan_hash, t->element, (size_t)t->count * sizeof *t->element);
@@ -298,11 +299,21 @@ static int64_t window_of(const struct bpg_columns *k, int edge, int64_t element)
 	return at / k->size[1] / edge * across + at % k->size[1] / edge;
 }
 
+/* That, and the part of a zone that the element is in: rows of a tile have both in common. Windows of the first part come first. */
+static int64_t place_of(const struct bpg_model_node *v, int edge, int64_t element)
+{
+	const struct bpg_columns *k = &v->columns;
+	int64_t windows = (int64_t)((k->size[0] + edge - 1) / edge) * ((k->size[1] + edge - 1) / edge);
+
+	return bpg_zone_part_of(v, element) * windows + window_of(k, edge, element);
+}
+
 /* Small windows keep supports small, large ones fill the lanes when few neurons need rows: the cheaper edge. */
 static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, const int64_t *element, int64_t count, int most, int32_t *inside,
                        struct bpg_window *at)
 {
-	const struct bpg_columns *k = &m->node[s->node].columns;
+	const struct bpg_model_node *v = &m->node[s->node];
+	const struct bpg_columns *k = &v->columns;
 	int best = 1, longest = BPG_MAX(k->size[0], k->size[1]);
 	double least = INFINITY;
 
@@ -310,12 +321,12 @@ static int choose_edge(const struct bpg_model *m, const struct bpg_stage *s, con
 		return longest;
 
 	for (int edge = 1; edge < 2 * longest; edge *= 2) {
-		int64_t windows = (int64_t)((k->size[0] + edge - 1) / edge) * ((k->size[1] + edge - 1) / edge);
+		int64_t windows = (int64_t)((k->size[0] + edge - 1) / edge) * ((k->size[1] + edge - 1) / edge) * bpg_zone_parts(v);
 		double strips = 0, tiles = 0;
 
 		memset(inside, 0, (size_t)windows * sizeof *inside);
 		for (int64_t i = 0; i < count; i++)
-			inside[window_of(k, edge, element[i])]++;
+			inside[place_of(v, edge, element[i])]++;
 		for (int64_t w = 0; w < windows; w++)
 			for (int64_t n = inside[w]; n > 0; n -= most) {
 				strips += (double)((2 * BPG_MIN(n, (int64_t)most) + BPG_LANES - 1) / BPG_LANES);
@@ -422,14 +433,14 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	if (windows) {
 		struct spot *spot = bpg_arena_alloc(arena, (size_t)count + 1, sizeof *spot);
 		struct bpg_window *at = bpg_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *at);
-		int32_t *inside = bpg_arena_alloc(arena, (size_t)k->size[0] * (size_t)k->size[1] + 1, sizeof *inside);
+		int32_t *inside = bpg_arena_alloc(arena, (size_t)bpg_zone_parts(v) * (size_t)k->size[0] * (size_t)k->size[1] + 1, sizeof *inside);
 		if (!spot || !at || !inside)
 			return bpg_nomem(ctx, "the tiles of a node");
 		most = BPG_MAX(most, 64);
 		edge = choose_edge(m, s, element, count, most, inside, at);
 		across = (k->size[1] + edge - 1) / edge;
 		for (int64_t i = 0; i < count; i++)
-			spot[i] = (struct spot){ window_of(k, edge, element[i]), element[i], segment[i] };
+			spot[i] = (struct spot){ place_of(v, edge, element[i]), element[i], segment[i] };
 		qsort(spot, (size_t)count, sizeof *spot, by_window);
 		for (int64_t i = 0; i < count; i++)
 			order_add(&order, spot[i].element, spot[i].segment, spot[i].window);
@@ -442,14 +453,17 @@ enum bpg_status bpg_stage_rows(struct bpg_ctx *ctx, struct bpg_model *m, struct 
 	if (!s->tile)
 		return bpg_nomem(ctx, "the tiles of a node");
 	for (int64_t i = 0, j; i < order.n; i = j) {
-		for (j = i; j < order.n && j - i < most && (!windows || order.window[j] == order.window[i]); j++)
+		int part = bpg_zone_part_of(v, order.element[i]);
+		for (j = i; j < order.n && j - i < most && (!windows || order.window[j] == order.window[i]) && bpg_zone_part_of(v, order.element[j]) == part; j++)
 			;
 		struct bpg_tile *t = tile_new(s, arena, (int)(j - i), 3, wide, dense || order.filled);
 		if (!t || !set_segments(&order, arena, t, i))
 			return bpg_nomem(ctx, "the tiles of a node");
 		t->element = order.element + i;
+		t->part = part;
 		if (windows) {
-			int32_t y = (int32_t)(order.window[i] / across) * edge, x = (int32_t)(order.window[i] % across) * edge;
+			int64_t at = window_of(k, edge, order.element[i]);
+			int32_t y = (int32_t)(at / across) * edge, x = (int32_t)(at % across) * edge;
 			t->start = (struct bpg_window){ { y, x }, { BPG_MIN(y + edge, k->size[0]), BPG_MIN(x + edge, k->size[1]) } };
 		}
 	}
@@ -606,20 +620,21 @@ void bpg_plan_step(struct writer *x, struct bpg_step s)
 		x->st = bpg_nomem(x->ctx, "the steps of a wave");
 		return;
 	}
-	s.priority = x->m->nodes - s.node;
+	s.priority = x->m->nodes - x->m->node[s.node].whole;
 	w->step[w->steps++] = s;
 	if (s.kind == BPG_STEP_FREE) {
-		x->live[x->s->tile[s.tile].owner] -= w->buffer[s.from].bytes;
+		if (!w->buffer[s.from].guest)
+			x->live[w->buffer[s.from].owner] -= w->buffer[s.from].bytes;
 		if (bpg_buffer_lasts(&w->buffer[s.from]))
 			x->live_alpha -= w->buffer[s.from].bytes;
 	}
 }
 
-int bpg_plan_buffer(struct writer *x, int tile, int node)
+int bpg_plan_buffer_of(struct writer *x, int tile, int node, int owner, bool guest)
 {
 	struct bpg_wave *w = x->w;
 	const struct bpg_tile *t = &x->s->tile[tile];
-	struct bpg_buffer b = { .node = node, .tile = tile, .window = WINDOW(tile, node) };
+	struct bpg_buffer b = { .node = node, .tile = tile, .owner = owner, .guest = guest, .window = WINDOW(tile, x->m->node[node].whole) };
 
 	if (x->st)
 		return -1;
@@ -629,14 +644,20 @@ int bpg_plan_buffer(struct writer *x, int tile, int node)
 	}
 	b.bytes = (size_t)(t->strips * BPG_LANES * bpg_columns_in(&x->m->node[node].columns, &b.window)) * (t->wide ? sizeof(double) : sizeof(float));
 	w->buffer[w->buffers] = b;
-	x->live[t->owner] += b.bytes;
-	w->most_bytes[t->owner] = BPG_MAX(w->most_bytes[t->owner], x->live[t->owner]);
+	if (!guest)
+		x->live[owner] += b.bytes;
+	w->most_bytes[owner] = BPG_MAX(w->most_bytes[owner], x->live[owner]);
 	return (int)w->buffers++;
+}
+
+int bpg_plan_buffer(struct writer *x, int tile, int node)
+{
+	return bpg_plan_buffer_of(x, tile, node, x->s->tile[tile].owner, false);
 }
 
 void bpg_plan_free(struct writer *x, int tile, int node, int buffer)
 {
-	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, node, tile, 0, 0, buffer, -1, 0, { 0 } });
+	bpg_plan_step(x, (struct bpg_step){ .kind = BPG_STEP_FREE, .node = node, .tile = tile, .from = buffer, .to = -1 });
 }
 
 int bpg_plan_gather(struct writer *x, int tile, int node, int panel)
@@ -679,7 +700,7 @@ static void add_pending(struct writer *x, int tile, int v)
 
 /* Rows over node v are ready in buffer b: the first contribution is the node's, others are added; the last one of a
  * node that will be relaxed is added there. */
-static void deliver(struct writer *x, int tile, int v, int b)
+void bpg_plan_deliver(struct writer *x, int tile, int v, int b)
 {
 	if (x->st)
 		return;
@@ -713,7 +734,7 @@ static bool leaves_relaxing(const struct writer *x, int tile, const struct bpg_m
 {
 	const struct bpg_model_node *in = &x->m->node[v->src[0]];
 
-	return !x->alpha && in->hop.kind == BPG_HOP_CONV && x->s->reads[in->id] == 1 && !is_start(x->s, in->id) && !bpg_stage_ends(x->m, x->s, in->id)
+	return !x->alpha && in->hop.kind == BPG_HOP_CONV && !in->zone && x->s->reads[in->id] == 1 && !is_start(x->s, in->id) && !bpg_stage_ends(x->m, x->s, in->id)
 	       && same_window(&v->columns, &WINDOW(tile, v->id), &WINDOW(tile, in->id));
 }
 
@@ -738,28 +759,32 @@ static void visit(struct writer *x, int tile, int id)
 		int second = PENDING(tile, id);
 		if (!relaxed && leaves_relaxing(x, tile, v)) {
 			RELAX(tile, v->src[0]) = id;
-			deliver(x, tile, v->src[0], b);
+			bpg_plan_deliver(x, tile, v->src[0], b);
 			return;
 		}
 		if (!relaxed && !bpg_alpha_relax(x, tile, id, b))
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_RELAX, id, tile, 0, 0, b, second, 0, { 0 } });
 		if (second >= 0)
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, second, -1, 0, { 0 } });
-		deliver(x, tile, v->src[0], b);
+		bpg_plan_deliver(x, tile, v->src[0], b);
 		return;
 	}
 	if (h->kind == BPG_HOP_PLANES) {
 		for (int k = 0; k < h->nin; k++) {
 			int to = bpg_plan_buffer(x, tile, v->src[k]);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_PLANES, id, tile, 0, k, b, to, 0, { bpg_alpha_weights(x, tile, id), -1, -1 } });
-			deliver(x, tile, v->src[k], to);
+			bpg_plan_deliver(x, tile, v->src[k], to);
 		}
 		bpg_alpha_keep(x, tile, id, b);
 		return;
 	}
 	bool toll = !v->charged || is_start(x->s, id); /* a walk that begins here has met no relaxation that charged it */
-	if (toll && h->kind != BPG_HOP_CONV)
+	if (toll && (h->kind != BPG_HOP_CONV || v->zone))
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_TOLL, id, tile, 0, 0, b, -1, 0, { 0 } });
+	if (v->zone) {
+		bpg_zone_walk(x, tile, v, b);
+		return;
+	}
 	if (h->kind == BPG_HOP_DENSE)
 		return;
 	if (h->kind == BPG_HOP_CONV) {
@@ -769,21 +794,21 @@ static void visit(struct writer *x, int tile, int id)
 		bpg_plan_step(x, (struct bpg_step){ BPG_STEP_CONV, id, tile, 0, toll, b, to, 0, { relax, second, slot } });
 		if (second >= 0)
 			bpg_plan_free(x, tile, relax, second);
-		deliver(x, tile, v->src[0], to);
+		bpg_plan_deliver(x, tile, v->src[0], to);
 	} else if (v->sum) {
 		/* y = a + b: the rows over y are those over each operand; the last takes them, the others get copies. */
 		for (int k = 0; k + 1 < h->nin; k++) {
 			int to = bpg_plan_buffer(x, tile, v->src[k]);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_COPY, v->src[k], tile, 0, 0, b, to, 0, { 0 } });
-			deliver(x, tile, v->src[k], to);
+			bpg_plan_deliver(x, tile, v->src[k], to);
 		}
-		deliver(x, tile, v->src[h->nin - 1], b);
+		bpg_plan_deliver(x, tile, v->src[h->nin - 1], b);
 		return;
 	} else {
 		for (int k = 0; k < h->nin; k++) {
 			int to = bpg_plan_buffer(x, tile, v->src[k]);
 			bpg_plan_step(x, (struct bpg_step){ BPG_STEP_MAP, id, tile, 0, k, b, to, 0, { 0 } });
-			deliver(x, tile, v->src[k], to);
+			bpg_plan_deliver(x, tile, v->src[k], to);
 		}
 	}
 	bpg_plan_step(x, (struct bpg_step){ BPG_STEP_FREE, id, tile, 0, 0, b, -1, 0, { 0 } });
@@ -817,11 +842,13 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 		x->st = bpg_nomem(x->ctx, "the plan of a wave");
 	for (size_t i = 0; !x->st && i < cells; i++)
 		x->held[i] = x->pending[i] = x->relax[i] = -1;
-	for (int t = first; !x->st && t < first + count; t++)
+	for (int t = first; !x->st && bpg_zone_starts(m, s) && t < first + count; t++)
+		bpg_zone_start(x, t);
+	for (int t = first; !x->st && !bpg_zone_starts(m, s) && t < first + count; t++)
 		for (int i = 0; i < s->starts; i++) {
 			int b = bpg_plan_buffer(x, t, s->start[i]);
 			bpg_plan_step(x, (struct bpg_step){ s->node < 0 ? BPG_STEP_QUESTION : BPG_STEP_START, s->start[i], t, 0, i, -1, b, 0, { 0 } });
-			deliver(x, t, s->start[i], b);
+			bpg_plan_deliver(x, t, s->start[i], b);
 		}
 	for (int i = 0; !x->st && i < s->cone; i++) {
 		int id = s->visit[i];
@@ -834,7 +861,7 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 		}
 		for (int t = first; t < first + count; t++)
 			visit(x, t, id);
-		if (v->hop.kind != BPG_HOP_DENSE || bpg_stage_ends(m, s, id))
+		if (v->hop.kind != BPG_HOP_DENSE || v->zone || bpg_stage_ends(m, s, id))
 			continue;
 		for (int t = first; !x->st && t < first + count; t++)
 			to[t - first] = bpg_plan_buffer(x, t, v->src[0]);
@@ -845,7 +872,7 @@ void bpg_plan_backward(struct writer *x, int count, int pass, int until)
 			}
 		for (int t = first; !x->st && t < first + count; t++) {
 			bpg_plan_free(x, t, id, HELD(t, id));
-			deliver(x, t, v->src[0], to[t - first]);
+			bpg_plan_deliver(x, t, v->src[0], to[t - first]);
 		}
 	}
 	for (int t = first; until < 0 && s->phase != BPG_PHASE_CHAIN && t < first + count; t++)
@@ -901,6 +928,8 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 		if (s->phase == BPG_PHASE_CHAIN)
 			x->live[s->tile[t].owner] += (size_t)(s->tile[t].strips * BPG_LANES) * sizeof(float);
 	}
+	if (!x->st)
+		bpg_zone_guests(x, count);
 	if (!x->st && s->batch) {
 		bpg_batch_plan(x, count);
 	} else if (!x->st && s->iterations) {
@@ -947,8 +976,8 @@ enum bpg_status bpg_stage_tile_bytes(struct bpg_ctx *ctx, struct bpg_model *m, c
 	*bytes = 0;
 	for (int t = 0; !st && t < s->tiles; t++) { /* windows differ from tile to tile */
 		st = bpg_wave_plan(ctx, m, &two, t, 1, &one);
-		if (!st)
-			*bytes = BPG_MAX(*bytes, BPG_MAX(one.most_bytes[s->tile[t].owner], bpg_tile_packing(m, &s->tile[t])));
+		for (int o = 0; !st && o < m->options.owners; o++) /* in zones it has several */
+			*bytes = BPG_MAX(*bytes, BPG_MAX(one.most_bytes[o], bpg_tile_packing(m, &s->tile[t])));
 	}
 	bpg_wave_fini(&one);
 	return st;

@@ -15,7 +15,7 @@ enum bpg_step_kind {
 	BPG_STEP_TOLL,            /* slack of passing `node` */
 	BPG_STEP_RELAX,           /* in place on from, to which `to` (if any) is added first */
 	BPG_STEP_GATHER,          /* panel -> slot k of the tile's owner, whose content goes */
-	/* Products: extra[2] is 0, or 1 + the slot that holds the panel. */
+	/* Products: extra[2] is 0, or 1 + the slot that holds the panel; extra[3]: 1: to what `to` holds. */
 	BPG_STEP_GEMM,            /* from -> to, panel */
 	BPG_STEP_CONV,            /* from -> to; k: with the toll; extra[0]: unary node whose relaxation comes first, -1: none, and
 	                             extra[1]: the buffer that is added before */
@@ -38,6 +38,14 @@ enum bpg_step_kind {
 	/* Domains; extra[] as above. */
 	BPG_STEP_BETA_SAVE,       /* the best parameters */
 	BPG_STEP_BETA_POINTS,     /* where the bounds are attained, from `from`, the points over an input */
+	/* Zones (plan_zone.c). A tile's stay at an owner has berth k of those for guests; k -1: at home, none. */
+	BPG_STEP_ENTER,           /* the stay begins: to: the rows that are summed there, -1: none; extra[0]: rows over the zone's output,
+	                             -1: none; extra[1]: 1: these will be moved there, 0: they are there */
+	BPG_STEP_LEAVE,           /* the stay ends: from: as to, extra[0] as above */
+	BPG_STEP_MOVE,            /* from -> to, which belongs to another owner */
+	BPG_STEP_MOVE_STATE,      /* from owner extra[0] to owner extra[1] */
+	BPG_STEP_STATE,           /* of rows that start at the zone's output */
+	BPG_STEP_ROWS,            /* these over the part's hidden columns -> to; relaxed there when k */
 };
 
 struct bpg_step {
@@ -45,13 +53,14 @@ struct bpg_step {
 	int node, tile, panel, k;
 	int from, to;             /* buffers, -1: none */
 	int priority;
-	int extra[3];
+	int extra[4];
 };
 
 struct bpg_buffer {
-	int node, tile;
+	int node, tile, owner;
 	struct bpg_window window;
 	size_t bytes;
+	bool guest;               /* of a tile's stay in a zone: counted with its berth */
 	bool point;               /* of the forward chain: float whatever the tile is */
 	struct bpg_alpha_columns at; /* slopes, moments, kept: their columns */
 	struct bpg_tensor **home; /* slopes, moments: where they stay from wave to wave; null: the wave's own */
@@ -88,6 +97,7 @@ struct bpg_tile {
 	const int64_t *asked;     /* [count] of these: their place among the bounds of all */
 	const int32_t *segment;   /* [strips]; null: one segment. Else strips are filled up by repeating */
 	int count, sides, strips, owner;
+	int part;                 /* of a zone's first node, in which all its elements are; 0: of another node */
 	int minus;                /* first row of the upper sides; those of the lower sides begin at 0 */
 	bool wide, apart;         /* apart: upper sides begin with a strip of their own */
 	double *result;           /* [strips * 16] lower bounds of its rows; an upper side is a negated row */
@@ -178,6 +188,9 @@ size_t bpg_tile_lasting(const struct bpg_model *m, const struct bpg_tile *tile);
 size_t bpg_tile_packing(const struct bpg_model *m, const struct bpg_tile *tile);
 /* And from a walk to its chain. */
 size_t bpg_tile_stored(const struct bpg_model *m, const struct bpg_tile *tile);
+
+/* Who does the step. */
+int bpg_step_owner(const struct bpg_stage *stage, const struct bpg_wave *wave, const struct bpg_step *p);
 
 /* True when the walk ends at this node. */
 bool bpg_stage_ends(const struct bpg_model *m, const struct bpg_stage *stage, int node);

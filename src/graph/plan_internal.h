@@ -37,7 +37,11 @@ struct writer {
 void bpg_plan_step(struct writer *x, struct bpg_step s);
 /* A new buffer for a tile at a node; -1 after a failure. */
 int bpg_plan_buffer(struct writer *x, int tile, int node);
+/* The same, also over a part, for any owner. guest: of a stay in a zone. */
+int bpg_plan_buffer_of(struct writer *x, int tile, int node, int owner, bool guest);
 void bpg_plan_free(struct writer *x, int tile, int node, int buffer);
+/* Rows over a node are ready. */
+void bpg_plan_deliver(struct writer *x, int tile, int node, int buffer);
 
 /* The tile is going to read this panel: 0: where it lies, else 1 + the slot of its owner that holds it then. */
 int bpg_plan_gather(struct writer *x, int tile, int node, int panel);
@@ -48,6 +52,16 @@ enum bpg_status bpg_plan_cone(struct bpg_ctx *ctx, struct bpg_model *m, struct b
 /* One backward pass of all tiles, from their starts to their bounds; k: number of the pass. until >= 0: only to this unary node,
  * where bpg_alpha_meet takes the coefficients. */
 void bpg_plan_backward(struct writer *x, int count, int pass, int until);
+
+/* ---- zones (plan_zone.c) ---- */
+
+/* The walk starts between the nodes of a zone. */
+bool bpg_zone_starts(const struct bpg_model *m, const struct bpg_stage *s);
+void bpg_zone_start(struct writer *x, int tile);
+/* From rows over the zone's output to rows over its input, which are delivered. */
+void bpg_zone_walk(struct writer *x, int tile, const struct bpg_model_node *row, int buffer);
+/* Bytes of the guests that each owner may have at once in a wave of `count` tiles are added to live[]. */
+void bpg_zone_guests(struct writer *x, int count);
 
 /* ---- alpha ---- */
 

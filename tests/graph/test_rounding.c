@@ -12,6 +12,7 @@
 
 #include "builder.h"
 #include "codelets/task_alpha.h"
+#include "graph/zones.h"
 #include "outcome.h"
 #include "require.h"
 #include "spec/region.h"
@@ -27,6 +28,7 @@ typedef __float128 quad;
 enum term {
 	NOTHING,
 	PRODUCTS,                 /* gamma of products and sums of a linear layer */
+	SEGMENTS,                 /* of these the sum over the segments of a zone */
 	UNDERFLOW,
 	EXTRA,                    /* error of a node's reference value, and of its coefficients as held */
 	SLOPE,                    /* rounding of coefficient times slope */
@@ -119,6 +121,9 @@ static void poke(struct bpg_model *m, const void *arg)
 	for (int i = 0; i < m->nodes; i++) {
 		if (without == PRODUCTS)
 			m->node[i].hop.gamma32 = m->node[i].hop.gamma64 = 0;
+		const struct bpg_zone *z = m->node[i].zone;
+		if (without == SEGMENTS && z && z->col == i)
+			m->node[i].hop.gamma32 = bpg_gamma(fmin(m->node[i].hop.block, (double)z->length) + 1, BPG_U32);
 		if (without == UNDERFLOW)
 			m->node[i].hop.under = 0x1p-1000; /* not zero: it would be set again */
 	}
@@ -231,7 +236,20 @@ static void dense_products(void)
 	expect(a - 1.5, 2 * a - 1.5);
 }
 
-/* The same over the channels of a convolution. */
+/* 1 in the first of 16 segments, 2^-24 in each of the others: every addition is lost. */
+static void segments(void)
+{
+	input(1, 2);
+	for (int i = 0; i < 128; i++)
+		W[i] = V[i] = i == 0 ? 1 : i % 8 == 0 ? 0x1p-12f : 0;
+	s.o.placement = BPG_PLACEMENT_TP;
+	int h = build_unary(&s.b, "Relu", build_dense(&s.b, build_vector(&s.b, 1), 128, W, bias));
+	asked_by_relu(build_dense(&s.b, h, 1, V, (float[]){ -1.5f }));
+	quad a = 1 + (quad)15 * 0x1p-24;
+	expect(a - 1.5, 2 * a - 1.5);
+}
+
+/* A block over the channels of a convolution. */
 static void conv_products(void)
 {
 	const struct build_window one = { { 1, 1 }, { 1, 1 }, { 0 }, { 1, 1 } };
@@ -566,6 +584,7 @@ static const struct {
 } scenes[] = {
 	{ "products of a matrix", dense_products, PRODUCTS },
 	{ "products of a convolution", conv_products, PRODUCTS },
+	{ "sum over segments", segments, SEGMENTS },
 	{ "sums of a broadcast", broadcast_sums, PRODUCTS },
 	{ "products in double", double_products, PRODUCTS },
 	{ "underflow in a walk", underflow_in_a_walk, UNDERFLOW },

@@ -29,6 +29,23 @@ for net in digits.onnx digits_conv.onnx; do
 	done
 done
 
+# Weights that stay: rows go from rank to rank through pairs of layers.
+for net in digits.onnx digits_conv.onnx; do
+	for method in ibp crown; do
+		for more in exact ibp; do
+			one=$("$bpgraph" run $net $region --method $method --placement tp --tp-bounds $more --json - | hashes)
+			[ ${#one} = 33 ] || complain "$net $method tp: no hashes: $one"
+			[ $method = ibp ] && [ $more = ibp ] && continue
+			for p in 2 3; do
+				ranks $p run $net $region --method $method --placement tp --tp-bounds $more --json - >"$tmp/json" 2>"$tmp/err" || complain "$net $method, tp on $p ranks: $(cat "$tmp/err")"
+				[ "$(hashes <"$tmp/json")" = "$one" ] || complain "$net $method, $more: other bits with tp on $p ranks"
+			done
+		done
+	done
+done
+ranks 2 run digits_conv.onnx digits_conv_six.vnnlib --placement tp --quiet >"$tmp/out" 2>"$tmp/err"
+[ $? = 0 ] && [ "$(head -n 1 "$tmp/out")" = unsat ] || complain "a property by tp on two ranks: $(cat "$tmp/out" "$tmp/err")"
+
 # The joint objective: sums go from rank to rank.
 one=$("$bpgraph" run digits.onnx $region --method alpha-crown --objective joint --json - | hashes)
 ranks 3 run digits.onnx $region --method alpha-crown --objective joint --json - >"$tmp/json" 2>"$tmp/err" || complain "joint on three ranks: $(cat "$tmp/err")"

@@ -50,8 +50,30 @@ least=$(sed -n 's/.*needs at least \([0-9]*\).*/\1/p' "$tmp/err")
 run --placement offload --memory "${least:-1G}"
 [ "$peak" -le "${least:-0}" ] || complain "offload under its least, $least: peak $peak"
 
+# tp: weights of a pair are with the owners of its segments, and what is not built is refused.
+run --placement tp
+single=$peak
+for p in 2 4; do
+	run --placement tp --shards $p
+	echo "tp, $p owners: one $single, planned $planned, peak $peak"
+	echo "$planned" | tr ' ' '\n' >"$tmp/planned"
+	echo "$peak" | tr ' ' '\n' | paste "$tmp/planned" - | awk '{ if ($2 > 1.01 * $1) bad = 1 } END { exit bad }' || complain "tp: planned $planned, peak $peak"
+	echo "$peak" | tr ' ' '\n' | awk -v most=$((single * 2 / p)) '{ if ($1 > most) bad = 1 } END { exit bad }' || complain "tp: $p owners have $peak of $single"
+done
+refused()
+{
+	"$bpgraph" run "$@" --quiet >"$tmp/out" 2>"$tmp/err"
+	[ $? = 2 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q 'placement' "$tmp/err" || complain "run $*: $(cat "$tmp/err")"
+}
+refused "$tmp/net.onnx" --placement tp --method alpha-crown
+refused "$tmp/net.onnx" --placement rows --tp-bounds ibp
+"$make_net" "$tmp/small.onnx" 4 8 1 2 || exit 99
+refused "$tmp/small.onnx" --placement tp
+
 # For thousands of ranks.
-"$bpgraph" plan "$tmp/net.onnx" --method crown --quiet --ranks 4096 --json "$tmp/json" >"$tmp/out" || complain "plan --ranks 4096 fails"
-[ "$(array predicted_bytes | wc -w)" = 4096 ] || complain "plan --ranks 4096: $(array predicted_bytes | wc -w) entries"
-[ "$(array traffic_bytes | wc -w)" = 4096 ] || complain "plan --ranks 4096: $(array traffic_bytes | wc -w) entries of traffic"
+for placement in rows tp; do
+	"$bpgraph" plan "$tmp/net.onnx" --method crown --quiet --placement $placement --ranks 4096 --json "$tmp/json" >"$tmp/out" || complain "plan --ranks 4096 fails"
+	[ "$(array predicted_bytes | wc -w)" = 4096 ] || complain "plan --ranks 4096: $(array predicted_bytes | wc -w) entries"
+	[ "$(array traffic_bytes | wc -w)" = 4096 ] || complain "plan --ranks 4096: $(array traffic_bytes | wc -w) entries of traffic"
+done
 exit $status

@@ -148,7 +148,6 @@ END_TEST
 START_TEST(test_later)
 {
 	refused("sound", "deployed", "not built yet");
-	refused("placement", "tp", "not built yet");
 	refused("certificate", "f", "--certificate is not built yet");
 	refused("method", "crwon", "auto, ibp, crown-ibp, crown, alpha-crown or beta-crown");
 	ck_assert_int_eq(bpg_option_find("layer_bounds", 12), -1);
