@@ -422,15 +422,17 @@ static enum bpg_status plan(struct run *x, struct bpg_plan *to)
 }
 
 /* What rank 0 has, at all. */
-static void share_first(void *data, size_t bytes)
+static bool share_first(void *data, size_t bytes)
 {
 	char *all = malloc((size_t)bpg_comm_ranks() * bytes + 1);
 
 	if (!all)
 		abort(); /* the others wait for this rank, and cannot be told */
-	bpg_comm_share(data, all, bytes);
-	memcpy(data, all, bytes);
+	bool shared = bpg_comm_share(data, all, bytes);
+	if (shared)
+		memcpy(data, all, bytes);
 	free(all);
+	return shared;
 }
 
 static enum bpg_status decide(struct run *x)

@@ -103,7 +103,8 @@ static enum bpg_status share_attack(struct bpg_decide *x, enum bpg_status st, st
 		bool found, unsure, cut;
 	} told = { st, w->found, w->unsure, *cut };
 
-	x->share(&told, sizeof told);
+	if (!x->share(&told, sizeof told))
+		return st ? st : bpg_fail(x->ctx, BPG_ECANCELLED, "stopped");
 	*w = (struct bpg_witness){ told.found, told.unsure, w->x, w->y };
 	*cut = told.cut;
 	if (told.st)

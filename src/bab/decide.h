@@ -29,7 +29,7 @@ struct bpg_decide {
 	uint64_t fingerprint;
 	const volatile int *interrupt; /* not zero: the run ends by an interrupt; null: never */
 	/* Several processes decide together, in step: the first tries points, and `share` gives all of them what it has. null: one process. */
-	void (*share)(void *data, size_t bytes);
+	bool (*share)(void *data, size_t bytes); /* false: another has stopped */
 	bool follows;             /* this is not the first */
 	int group, groups;        /* of so many groups of ranks that search together this is one; see groups.h. 1: all ranks search in step */
 	FILE *dot;                /* steps are drawn here; null: not */

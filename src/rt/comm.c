@@ -53,7 +53,11 @@ enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
 	return st;
 }
 
-void bpg_comm_share(const void *mine, void *all, size_t bytes) { memcpy(all, mine, bytes); }
+bool bpg_comm_share(const void *mine, void *all, size_t bytes)
+{
+	memcpy(all, mine, bytes);
+	return true;
+}
 
 void bpg_comm_attach(struct bpg_rt *rt) { (void)rt; }
 
@@ -112,12 +116,14 @@ struct letters {
 	struct letter *first, **end;
 };
 
-/* A collective call that a thread waits for. */
+/* A collective call that a thread waits for. Ranks need not come for the same: one whose time is over comes to agree on that while others
+ * come to share something. Then nothing is shared, and the one waits until the others come to agree, too. */
 struct meeting {
+	enum { AGREE, SHARE, END } what;
 	const void *mine;
 	void *all;
 	size_t bytes;
-	bool done;
+	bool done, held;          /* held: all came for this */
 };
 
 static struct {
@@ -429,17 +435,36 @@ static void look_at_stops(struct stop *in, MPI_Request *listen)
 	MPI_Irecv(in, (int)sizeof *in, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, comm.control, listen);
 }
 
-static void meet(struct meeting *m)
+static void gather_all(const void *mine, void *all, size_t bytes)
 {
 	MPI_Request r;
 	int done = 0;
 
-	MPI_Iallgather(m->mine, (int)m->bytes, MPI_BYTE, m->all, (int)m->bytes, MPI_BYTE, comm.control, &r);
+	MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm.control, &r);
 	while (!done) {
 		MPI_Test(&r, &done, MPI_STATUS_IGNORE);
 		if (!done)
 			usleep(200);
 	}
+}
+
+static void meet(struct meeting *m)
+{
+	int what = m->what, *all = bpg_calloc((size_t)comm.ranks, sizeof *all);
+	bool same;
+
+	if (!all)
+		abort(); /* the others wait for this rank, and cannot be told */
+	do {
+		gather_all(&what, all, sizeof what);
+		same = true;
+		for (int r = 0; r < comm.ranks; r++)
+			same = same && all[r] == what;
+	} while (!same && what != SHARE);
+	free(all);
+	m->held = same;
+	if (same)
+		gather_all(m->mine, m->all, m->bytes);
 }
 
 static void *communicate(void *arg)
@@ -563,9 +588,9 @@ int bpg_comm_neighbour(void)
 	return comm.neighbour;
 }
 
-static void hold_meeting(const void *mine, void *all, size_t bytes)
+static bool hold_meeting(int what, const void *mine, void *all, size_t bytes)
 {
-	struct meeting m = { mine, all, bytes, false };
+	struct meeting m = { .what = what, .mine = mine, .all = all, .bytes = bytes };
 
 	pthread_mutex_lock(&comm.lock);
 	comm.meeting = &m;
@@ -573,14 +598,15 @@ static void hold_meeting(const void *mine, void *all, size_t bytes)
 	while (!m.done)
 		pthread_cond_wait(&comm.done, &comm.lock);
 	pthread_mutex_unlock(&comm.lock);
+	return m.held;
 }
 
-void bpg_comm_share(const void *mine, void *all, size_t bytes)
+bool bpg_comm_share(const void *mine, void *all, size_t bytes)
 {
 	if (comm.ranks > 1)
-		hold_meeting(mine, all, bytes);
-	else
-		memcpy(all, mine, bytes);
+		return hold_meeting(SHARE, mine, all, bytes);
+	memcpy(all, mine, bytes);
+	return true;
 }
 
 enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
@@ -602,7 +628,7 @@ enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st)
 		comm.tell = true;
 	}
 	pthread_mutex_unlock(&comm.lock);
-	hold_meeting(&mine, all, sizeof mine);
+	hold_meeting(AGREE, &mine, all, sizeof mine);
 	for (int r = 0; r < comm.ranks; r++)
 		if (all[r].code && (!all[worst].code || (all[worst].code == BPG_ECANCELLED && all[r].code != BPG_ECANCELLED)))
 			worst = r;
@@ -620,7 +646,7 @@ int bpg_comm_end(int code)
 	if (comm.ranks > 1) {
 		int *all = bpg_calloc((size_t)comm.ranks, sizeof *all);
 		if (all) {
-			hold_meeting(&code, all, sizeof code);
+			hold_meeting(END, &code, all, sizeof code);
 			code = all[0];
 		}
 		free(all);

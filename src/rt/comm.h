@@ -29,8 +29,9 @@ int bpg_comm_neighbour(void);
 /* Each rank brings its outcome; all get the worst: the same status, and the message of the first rank that has it. A rank
  * that failed stops the runs of the others first. Once in the life of the process; later calls return their own status. */
 enum bpg_status bpg_comm_agree(struct bpg_ctx *ctx, enum bpg_status st);
-/* all[rank * bytes ...] := what each rank has in mine[bytes]. After a successful agreement only. */
-void bpg_comm_share(const void *mine, void *all, size_t bytes);
+/* all[rank * bytes ...] := what each rank has in mine[bytes]. False: another rank has come to agree on its outcome instead, as this one
+ * should do next. */
+bool bpg_comm_share(const void *mine, void *all, size_t bytes);
 /* The exit status of rank 0, which all return; leaves MPI. */
 int bpg_comm_end(int code);
 
