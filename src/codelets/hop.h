@@ -42,9 +42,10 @@ static inline int64_t bpg_columns_place(const struct bpg_columns *k, int64_t ele
 		return k->slot[element];
 	int64_t c, y, x;
 	element -= k->base;
-	if (k->stride[0] == 1) {        /* channel-last already: element = (y*W + x)*C + c up to the strides */
-		c = element % k->stride[2];
-		element /= k->stride[2];
+	if (k->stride[0] == 1) {        /* channel-last already: element = (y*W + x)*C + c; C: of all channels. One position: all are c */
+		int64_t all = k->size[1] > 1 ? k->stride[2] : k->size[0] > 1 ? k->stride[1] : element + 1;
+		c = element % all;
+		element /= all;
 		y = element / k->size[1], x = element % k->size[1];
 	} else {
 		c = element / k->stride[0];
