@@ -466,7 +466,7 @@ static void submit(struct wave *x, int copy)
 
 void bpg_estimate_wave(struct bpg_estimate *e, const struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
 {
-	struct wave x = { .e = e, .m = m, .s = s, .w = w, .first = w->steps ? w->step[0].tile : 0 };
+	struct wave x = { .e = e, .m = m, .s = s, .w = w, .first = w->first };
 
 	for (int c = 0; e && !e->failed && w->steps && c < (e->fsdp ? e->copies : 1); c++)
 		submit(&x, c);

@@ -798,10 +798,9 @@ static enum bpg_status lower_step(struct lowering *x, const struct bpg_step *p)
 
 enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const struct bpg_stage *s, const struct bpg_wave *w)
 {
-	int first = w->steps ? w->step[0].tile : 0;
 	/* Waves of a stage follow each other through the same slots; batches of domains go beside each other. */
 	struct bpg_slots own = { 0 }, *slots = s->batch ? &own : &m->slots;
-	struct lowering x = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first, .slots = slots };
+	struct lowering x = { .ctx = ctx, .m = m, .s = s, .w = w, .first = w->first, .slots = slots };
 	enum bpg_status st = bpg_slots_init(ctx, m, s, slots);
 
 	x.buffer = bpg_calloc((size_t)w->buffers + 1, sizeof *x.buffer);
@@ -817,8 +816,8 @@ enum bpg_status bpg_lower_wave(struct bpg_ctx *ctx, struct bpg_model *m, const s
 		st = berths(&x);
 	for (int64_t i = 0; !st && i < w->steps && !bpg_rt_stopped(m->rt); i++)
 		st = lower_step(&x, &w->step[i]);
-	for (int t = first; !st && x.berth && s->iterations && t <= x.last; t++)
-		if (x.berth[t - first])
+	for (int t = w->first; !st && x.berth && s->iterations && t <= x.last; t++)
+		if (x.berth[t - w->first])
 			st = leave_berth(&x, t);
 	for (int64_t b = 0; x.buffer && b < w->buffers; b++)
 		if (!w->buffer[b].home)

@@ -905,6 +905,7 @@ enum bpg_status bpg_wave_plan(struct bpg_ctx *ctx, struct bpg_model *m, const st
 	struct writer writer = { .ctx = ctx, .m = m, .s = s, .w = w, .first = first }, *x = &writer;
 	size_t cells = (size_t)count * (size_t)m->nodes;
 
+	w->first = first;
 	w->steps = w->buffers = w->points = 0;
 	w->alpha_bytes = 0;
 	free(w->most_bytes);

@@ -151,6 +151,7 @@ struct bpg_stage {
 };
 
 struct bpg_wave {
+	int first;                /* of its tiles */
 	int64_t steps, step_room, buffers, buffer_room, points, point_room;
 	struct bpg_step *step;
 	struct bpg_buffer *buffer;

@@ -308,6 +308,48 @@ START_TEST(test_memory)
 }
 END_TEST
 
+/* Most of the image is bright and moves little: there every first neuron is on, while the second ones, whose biases take away what they are
+ * at the centre, are not decided. So the first tiles of waves have no slopes, and later ones have. The bits are those of one tile. */
+START_TEST(test_first_without)
+{
+	enum { SIDE = 12, CHANNELS = 3, DARK = 3 };
+	static const struct build_window three = { { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 } };
+	float W1[CHANNELS * 9], b1[CHANNELS], W2[2 * CHANNELS * 9], b2[2] = { 0 };
+	double lo[SIDE * SIDE], up[SIDE * SIDE];
+	struct bpg_region g = { .norm = BPG_NORM_INF, .n = SIDE * SIDE, .lo = lo, .up = up };
+	struct bpg_bound_options o = alpha(BPG_OBJECTIVE_LOCAL, 4, 0);
+	struct outcome whole, cut;
+	struct bpg_net *net;
+	struct build b;
+
+	build_start(&b, (uint64_t)_i);
+	for (int c = 0; c < CHANNELS; c++) {
+		float on = b1[c] = 0.1f;
+		for (int t = 0; t < 9; t++)
+			on += 5 * (W1[c * 9 + t] = (float)build_uniform(&b, 0, 0.8));
+		for (int q = 0; q < 2; q++)
+			for (int t = 0; t < 9; t++)
+				b2[q] -= on * (W2[(q * CHANNELS + c) * 9 + t] = (float)build_uniform(&b, -0.6, 0.6));
+	}
+	for (int i = 0; i < SIDE * SIDE; i++) {
+		bool dark = i >= (SIDE - DARK) * SIDE;
+		double x = dark ? build_uniform(&b, -0.1, 0.1) : 5, r = dark ? 0.3 : 0.02;
+		lo[i] = x - r, up[i] = x + r;
+	}
+	int x = build_unary(&b, "Relu", build_conv(&b, build_input(&b, 4, (int64_t[]){ 1, 1, SIDE, SIDE }), CHANNELS, 1, &three, W1, b1));
+	x = build_unary(&b, "Relu", build_conv(&b, x, 2, 1, &three, W2, b2));
+	build_output(&b, build_dense(&b, build_flatten(&b, x), 3, NULL, NULL));
+	REQUIRE(!build_net(&b, ctx, &net), "%s", bpg_ctx_message(ctx));
+	o.tile = 8;
+	REQUIRE(!outcome_run(&cut, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	o.tile = 4096;
+	REQUIRE(!outcome_run(&whole, ctx, rt, net, &g, &o, NULL, 0), "%s", bpg_ctx_message(ctx));
+	REQUIRE(cut.bounds_hash == whole.bounds_hash, "other bounds by small tiles");
+	outcome_fini(&cut), outcome_fini(&whole);
+	bpg_net_free(net);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("alpha");
@@ -320,6 +362,7 @@ int main(void)
 	tcase_add_test(t, test_progress_and_stop);
 	tcase_add_loop_test(t, test_shared, 0, 2); /* weights of planes are a row's own in any case */
 	tcase_add_loop_test(t, test_memory, 0, 4);
+	tcase_add_loop_test(t, test_first_without, 0, 8);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
