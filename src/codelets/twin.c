@@ -62,6 +62,7 @@ struct bpg_twin_columns bpg_twin_columns(const struct bpg_columns *k, const stru
 		key.id = k->id;
 		return key;
 	}
+	key.base = k->base;
 	memcpy(key.stride, k->stride, sizeof key.stride);
 	memcpy(key.size, k->size, sizeof key.size);
 	key.channels = k->channels;

@@ -24,7 +24,7 @@ static inline int64_t bpg_real(bool wide)
 /* The columns of a tile, in a key. */
 struct bpg_twin_columns {
 	uint64_t id;
-	int64_t stride[3];
+	int64_t base, stride[3];
 	int32_t channels, size[2];
 	struct bpg_window window;
 	int32_t padding;

@@ -18,14 +18,15 @@ void bpg_twin_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 	int64_t real = bpg_real(a->from.wide), strips = a->from.strips;
 	struct bpg_cuda_product p = { .wide = a->from.wide, .columns = a->c1 - a->c0, .A = buffer[1], .W = buffer[0],
 		                      .C = (char *)buffer[2] + a->c0 * BPG_LANES * real, .a_strip = K * BPG_LANES, .w_group = K * BPG_GROUP,
-		                      .c_strip = N * BPG_LANES, .block = a->hop->block, .cells = 1, .sets = 1 };
+		                      .c_strip = N * BPG_LANES, .block = a->hop->block, .cells = 1, .sets = 1, .accumulate = a->add };
 	int64_t space = (K + p.block - 1) / p.block * strips * p.columns * BPG_LANES * real;
 
 	(void)rt;
 	if (K > p.block && space <= space_most && !(p.space = bpg_device_room(d, (size_t)space)))
 		return;
 	/* Rows that are opposite beyond the mixed columns: one product for both, then the mixed columns of all. */
-	if (a->pair && mixed < K) {
+	bool opposite = a->pair && mixed < K;
+	if (opposite) {
 		p.strips = a->pair, p.k0 = mixed, p.k1 = K;
 		struct bpg_cuda_copy minus = { .wide = p.wide, .negative = true, .strips = a->pair, .channels = p.columns, .from_up = { 1, 1 },
 			                       .to_up = { 1, 1 }, .from = p.C, .to = (char *)p.C + a->pair * p.c_strip * real,
@@ -34,7 +35,7 @@ void bpg_twin_gemm_dense(struct bpg_rt *rt, void *const *buffer, const void *arg
 			return;
 		p.accumulate = true;
 	}
-	if (!p.accumulate || mixed > 0) {
+	if (!opposite || mixed > 0) {
 		p.strips = strips, p.k0 = 0, p.k1 = a->pair ? mixed : K;
 		bpg_device_started(d, d->kernel->product(&p, d->stream));
 	}
@@ -110,7 +111,7 @@ void bpg_twin_gemm_conv(struct bpg_rt *rt, void *const *buffer, const void *arg,
 	struct bpg_arg_relax relax = { a->relax, a->from, a->slack, a->under }, toll = { a->hop, a->from, true, a->hop->under };
 	struct bpg_cuda_product p = { .wide = a->from.wide, .strips = a->from.strips, .A = buffer[1], .W = buffer[0], .C = buffer[2],
 		                      .a_strip = bpg_columns_in(a->hop->out, &a->from.window) * BPG_LANES,
-		                      .c_strip = bpg_columns_in(a->hop->in[0], &a->to.window) * BPG_LANES };
+		                      .c_strip = bpg_columns_in(a->hop->in[0], &a->to.window) * BPG_LANES, .accumulate = a->add };
 
 	(void)rt;
 	if (a->relax && !bpg_twin_relax_tile(d, &relax, buffer[5], buffer[1], buffer[4], a->second ? buffer[7] : NULL, a->second ? buffer[6] : NULL))

@@ -150,7 +150,7 @@ static enum bpg_status cut_list(struct bpg_ctx *ctx, struct bpg_model *m, const 
 	for (int64_t i = 0; i < k->n; i++)
 		slot[i] = -1;
 	for (int s = 0; s < z->segments; s++) {
-		to[s] = (struct bpg_columns){ .n = k->n, .slot = slot, .index = index };
+		to[s] = (struct bpg_columns){ .n = k->n, .slot = slot, .index = index, .id = bpg_unique() };
 		for (int64_t c = 0; c < k->count; c++) {
 			if (segment_of(z, k, k->index[c]) != s)
 				continue;

@@ -168,6 +168,34 @@ START_TEST(test_bits)
 }
 END_TEST
 
+/* What devices would run has the bits of the CPU's bodies. */
+START_TEST(test_twins)
+{
+	uint64_t hash[2][4];
+	struct subject s;
+
+	for (int twins = 0; twins < 2; twins++) {
+		if (twins) {
+			stop();
+			setenv("BPGRAPH_TWINS", "host", 1);
+			start();
+		}
+		subject_init(&s, _i);
+		for (int w = 0; w < 4; w++) {
+			struct bpg_bound_options o = tp((enum bpg_method)(BPG_METHOD_IBP + BPG_MIN(w, 2)), w == 3, 3);
+			struct outcome out;
+			bound(&s, &o, &out);
+			hash[twins][w] = out.bounds_hash;
+			outcome_fini(&out);
+		}
+		subject_fini(&s);
+	}
+	unsetenv("BPGRAPH_TWINS");
+	for (int w = 0; w < 4; w++)
+		REQUIRE(hash[0][w] == hash[1][w], "%s, setting %d: other bounds by twins", nets[_i].name, w);
+}
+END_TEST
+
 /* Without slack the sums differ in the last places; with it the bounds are about as wide. */
 START_TEST(test_single)
 {
@@ -312,6 +340,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, start, stop);
 	tcase_add_loop_test(t, test_bits, 0, (int)BPG_LEN(nets));
+	tcase_add_loop_test(t, test_twins, 0, (int)BPG_LEN(nets));
 	tcase_add_loop_test(t, test_single, 0, (int)BPG_LEN(nets));
 	tcase_add_loop_test(t, test_sound, 0, (int)BPG_LEN(nets));
 	tcase_add_test(t, test_shares);
