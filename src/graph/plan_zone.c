@@ -207,9 +207,11 @@ static size_t stay_bytes(const struct writer *x, int tile, const struct bpg_zone
 	int input = m->node[z->col].src[0];
 	int64_t hidden = 0;
 
-	for (int s = 0; s < z->segments; s++)
+	for (int s = 0; s < z->segments; s++) {
+		const struct bpg_model_node *part = bpg_zone_hidden(m, z, s);
 		if (bpg_zone_owner(m, z, s) == owner)
-			hidden += bpg_columns_in(&bpg_zone_hidden(m, z, s)->columns, &WINDOW(tile, z->col));
+			hidden += bpg_columns_in(&part->columns, &WINDOW(tile, part->whole));
+	}
 	if (!hidden)
 		return 0;
 	int64_t columns = bpg_columns_in(&m->node[z->row].columns, &WINDOW(tile, z->row)) + bpg_columns_in(&m->node[input].columns, &WINDOW(tile, input)) + hidden;
@@ -224,7 +226,7 @@ void bpg_zone_guests(struct writer *x, int count)
 		size_t most = 0;
 		for (int i = 0; i < x->s->cone; i++) {
 			const struct bpg_model_node *v = &m->node[x->s->visit[i]];
-			for (int t = x->first; v->zone && v->id == v->zone->col && t < x->first + count; t++)
+			for (int t = x->first; v->zone && (v->id == v->zone->row || v->id == v->zone->col) && t < x->first + count; t++)
 				most = BPG_MAX(most, stay_bytes(x, t, v->zone, o));
 		}
 		/* One more than berths: what the one before held may go a moment later. */

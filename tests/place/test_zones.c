@@ -85,12 +85,21 @@ static void mixed(struct build *b)
 	build_output(b, dense(b, build_flatten(b, relu(b, conv(b, x, 5, &three))), 3));
 }
 
+/* The outputs are a zone's: rows end inside it where intervals are all there is. */
+static void image(struct build *b)
+{
+	int x = build_unary(b, "Relu", build_conv(b, build_input(b, 4, (int64_t[]){ 1, 2, 6, 6 }), 24, 1, &three, NULL, NULL));
+
+	build_output(b, build_conv(b, x, 3, 1, &three, NULL, NULL));
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct build *b);
 	bool ball;
 	int zones;
-} nets[] = { { "MLP", mlp, false, 2 }, { "MLP over a ball", mlp, true, 2 }, { "two matrices", straight, false, 1 }, { "residual", residual, false, 3 }, { "mixed", mixed, false, 2 } };
+} nets[] = { { "MLP", mlp, false, 2 }, { "MLP over a ball", mlp, true, 2 }, { "two matrices", straight, false, 1 }, { "residual", residual, false, 3 }, { "mixed", mixed, false, 2 },
+	     { "image", image, false, 1 } };
 
 struct subject {
 	struct build b;
