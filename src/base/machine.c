@@ -108,6 +108,8 @@ enum bpg_status bpg_machine_read(struct bpg_ctx *ctx, const char *path, struct b
 		size_t n = strlen(text);
 		if (n + 1 == sizeof text && text[n - 1] != '\n')
 			st = bpg_fail(ctx, BPG_EFILE, "%s:%d: the line is too long", path, line);
+		else if (n == 0 || (text[n - 1] != '\n' && !feof(f)))
+			st = bpg_fail(ctx, BPG_EFILE, "%s:%d: a byte of 0: this is no text", path, line);
 		else
 			st = read_line(ctx, path, line, text, m, given);
 	}

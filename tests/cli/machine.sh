@@ -85,6 +85,9 @@ refused bad.txt ':2: units'
 refused nowhere.txt ': '
 : >bad.txt
 refused bad.txt ':1: '
+printf 'machine x\0y\nunits 2\n' >bad.txt
+refused bad.txt ':1: a byte of 0'
+refused /dev/zero ':1: a byte of 0'
 head -c 3000 /dev/urandom >bad.txt
 refused bad.txt ':'
 "$bpgraph" run "$examples/digits.onnx" "$examples/digits_six.vnnlib" --machine "$machines/a40.txt" >"$tmp/out" 2>"$tmp/err"
